@@ -1,0 +1,245 @@
+//! Name patterns: the temporary name, the final name, auxiliary names and acknowledgments.
+//!
+//! A pattern is text with placeholders in braces: `{key}`, `{attempt}`, `{final}`, `{final.stem}`, `{final.extension}`,
+//! and `*` for any run of characters but `/`. A pattern without `*` mints names; any pattern can be matched against.
+//! Names are relative to the destination's directory; `..`, absolute paths and control characters do not exist.
+
+use serde::{Deserialize, Serialize};
+
+/// One piece of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Key,
+    Attempt,
+    Final,
+    FinalStem,
+    FinalExtension,
+    Any,
+}
+
+/// A parsed name pattern.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct NamePattern {
+    text: String,
+    pieces: Vec<Piece>,
+}
+
+/// What the placeholders of a pattern stand for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Parts<'a> {
+    pub key: &'a str,
+    pub attempt: &'a str,
+    pub final_name: &'a str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error(
+        "the pattern {pattern:?} has an unknown placeholder {{{placeholder}}}; known are {{key}}, {{attempt}}, {{final}}, {{final.stem}} and {{final.extension}}"
+    )]
+    UnknownPlaceholder { pattern: String, placeholder: String },
+    #[error("the pattern {pattern:?} has a brace that is not closed")]
+    UnclosedBrace { pattern: String },
+    #[error("the name {name:?} is not usable: {why}")]
+    Unusable { name: String, why: &'static str },
+    #[error("the pattern {pattern:?} has a `*`, so it cannot name one file")]
+    NotOneName { pattern: String },
+}
+
+impl TryFrom<String> for NamePattern {
+    type Error = NameError;
+    fn try_from(text: String) -> Result<Self, NameError> {
+        let mut pieces = Vec::new();
+        let mut rest = text.as_str();
+        while let Some(at) = rest.find(['{', '*']) {
+            let (before, tail) = rest.split_at(at);
+            if !before.is_empty() {
+                pieces.push(Piece::Text(before.to_owned()));
+            }
+            if let Some(after) = tail.strip_prefix('*') {
+                pieces.push(Piece::Any);
+                rest = after;
+                continue;
+            }
+            let inside = tail.strip_prefix('{').unwrap_or(tail);
+            let Some((name, after)) = inside.split_once('}') else {
+                return Err(NameError::UnclosedBrace { pattern: text.clone() });
+            };
+            pieces.push(match name {
+                "key" => Piece::Key,
+                "attempt" => Piece::Attempt,
+                "final" => Piece::Final,
+                "final.stem" => Piece::FinalStem,
+                "final.extension" => Piece::FinalExtension,
+                other => {
+                    return Err(NameError::UnknownPlaceholder { pattern: text.clone(), placeholder: other.to_owned() });
+                }
+            });
+            rest = after;
+        }
+        if !rest.is_empty() {
+            pieces.push(Piece::Text(rest.to_owned()));
+        }
+        Ok(Self { text, pieces })
+    }
+}
+
+impl From<NamePattern> for String {
+    fn from(pattern: NamePattern) -> Self {
+        pattern.text
+    }
+}
+
+impl std::fmt::Display for NamePattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl NamePattern {
+    /// Parses a pattern.
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        Self::try_from(text.to_owned())
+    }
+
+    /// True if names of different attempts differ.
+    pub fn names_the_attempt(&self) -> bool {
+        self.pieces.contains(&Piece::Attempt)
+    }
+
+    /// True if names of different delivery keys differ: it carries the key, or the whole final name.
+    pub fn names_the_key(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Key | Piece::Final))
+    }
+
+    /// The one name that the pattern stands for.
+    pub fn mint(&self, parts: Parts<'_>) -> Result<String, NameError> {
+        let mut name = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => name.push_str(text),
+                Piece::Any => return Err(NameError::NotOneName { pattern: self.text.clone() }),
+                other => name.push_str(other.stands_for(parts)),
+            }
+        }
+        check_name(&name)?;
+        Ok(name)
+    }
+
+    /// True if the name is one that the pattern stands for.
+    pub fn matches(&self, name: &str, parts: Parts<'_>) -> bool {
+        matches_pieces(&self.pieces, name, parts)
+    }
+}
+
+impl Piece {
+    fn stands_for<'a>(&'a self, parts: Parts<'a>) -> &'a str {
+        match self {
+            Self::Text(text) => text,
+            Self::Key => parts.key,
+            Self::Attempt => parts.attempt,
+            Self::Final => parts.final_name,
+            Self::FinalStem => split_extension(parts.final_name).0,
+            Self::FinalExtension => split_extension(parts.final_name).1,
+            Self::Any => "",
+        }
+    }
+}
+
+fn matches_pieces(pieces: &[Piece], name: &str, parts: Parts<'_>) -> bool {
+    match pieces.split_first() {
+        None => name.is_empty(),
+        Some((Piece::Any, rest)) => {
+            let reach = name.find('/').unwrap_or(name.len());
+            (0..=reach)
+                .filter(|at| name.is_char_boundary(*at))
+                .any(|at| name.get(at..).is_some_and(|tail| matches_pieces(rest, tail, parts)))
+        }
+        Some((piece, rest)) => {
+            name.strip_prefix(piece.stands_for(parts)).is_some_and(|tail| matches_pieces(rest, tail, parts))
+        }
+    }
+}
+
+/// Stem and extension (without the dot) of the last part of a name.
+fn split_extension(name: &str) -> (&str, &str) {
+    let start = name.rfind('/').map_or(0, |at| at + 1);
+    match name.get(start..).and_then(|last| last.rfind('.')).filter(|at| *at > 0) {
+        Some(at) => (name.get(..start + at).unwrap_or(name), name.get(start + at + 1..).unwrap_or("")),
+        None => (name, ""),
+    }
+}
+
+/// Refuses names that leave the directory or that servers read differently.
+///
+/// 255 bytes is the longest file name of the common file systems (ext4, XFS, NTFS).
+pub fn check_name(name: &str) -> Result<(), NameError> {
+    let unusable = |why| Err(NameError::Unusable { name: name.to_owned(), why });
+    if name.is_empty() {
+        return unusable("it is empty");
+    }
+    if name.starts_with('/') {
+        return unusable("it is absolute; names are relative to the destination's directory");
+    }
+    if name.contains('\\') {
+        return unusable("it has a backslash, which some servers read as a folder");
+    }
+    if name.chars().any(char::is_control) {
+        return unusable("it has a control character");
+    }
+    for part in name.split('/') {
+        match part {
+            "" => return unusable("it has an empty part"),
+            "." | ".." => return unusable("it has a `.` or `..` part"),
+            long if long.len() > 255 => return unusable("a part of it is longer than 255 bytes"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The form in which two final names are compared: case folded, so that servers that ignore case hold no surprise.
+pub fn fold_name(name: &str) -> String {
+    caseless::default_case_fold_str(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARTS: Parts<'static> = Parts { key: "k-1", attempt: "a-9", final_name: "out/contacts-k-1.csv" };
+
+    #[test]
+    fn patterns_mint_over_the_final_names_parts() {
+        let mint = |text: &str| NamePattern::parse(text).unwrap().mint(PARTS).unwrap();
+        assert_eq!(mint(".{attempt}.part"), ".a-9.part");
+        assert_eq!(mint("{final}.done"), "out/contacts-k-1.csv.done");
+        assert_eq!(mint("{final.stem}.sha256"), "out/contacts-k-1.sha256");
+        assert_eq!(mint("done/{key}.{final.extension}"), "done/k-1.csv");
+    }
+
+    #[test]
+    fn patterns_match_only_what_they_stand_for() {
+        let ack = NamePattern::parse("ack/{key}-*.txt").unwrap();
+        assert!(ack.matches("ack/k-1-accepted.txt", PARTS));
+        assert!(!ack.matches("ack/k-2-accepted.txt", PARTS));
+        assert!(!ack.matches("ack/k-1-a/b.txt", PARTS), "a star does not cross folders");
+    }
+
+    #[test]
+    fn bad_patterns_and_names_say_why() {
+        assert!(matches!(NamePattern::parse("{kee}"), Err(NameError::UnknownPlaceholder { .. })));
+        assert!(matches!(NamePattern::parse("{key"), Err(NameError::UnclosedBrace { .. })));
+        assert!(matches!(NamePattern::parse("*.csv").unwrap().mint(PARTS), Err(NameError::NotOneName { .. })));
+        for name in ["", "/etc/passwd", "../x", "a/./b", "a//b", "a\\b", "a\nb", "a\u{7f}"] {
+            assert!(check_name(name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn folding_ignores_case_beyond_ascii() {
+        assert_eq!(fold_name("STRASSE-Ä.CSV"), fold_name("straße-ä.csv"));
+    }
+}

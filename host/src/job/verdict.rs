@@ -1,0 +1,1 @@
+//! The verdict: what the host concludes from facts already compared.

@@ -1,0 +1,1 @@
+//! The whole suite in one binary.
