@@ -22,7 +22,7 @@ use crate::remote::{self, Reader, ScratchNames, Sending, Session, Writer};
 /// The recorded baseline, and what it allows.
 struct Baseline {
     look: Listing,
-    acknowledgments: Vec<String>,
+    acknowledgments: Option<Vec<String>>,
     overwrite: bool,
     evidence: Evidence,
 }
@@ -60,7 +60,7 @@ pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Ses
         Err(error) => receipt.call = Some(error.to_string()),
     }
     settle(work, &sending).await;
-    let looks = look::at_the_end(work, session, prepared, &baseline.acknowledgments, &sending).await;
+    let looks = look::at_the_end(work, session, prepared, baseline.acknowledgments.as_deref(), &sending).await;
     let waited = Waited { since_began: began.elapsed(), since_answer: answered.elapsed() };
     end(work, record.as_ref(), &writer, &baseline, prepared, sending, receipt, looks, waited).await
 }

@@ -32,7 +32,7 @@ pub(super) async fn at_the_end(
     work: &Work,
     session: &Session,
     prepared: &Prepared,
-    there_before: &[String],
+    there_before: Option<&[String]>,
     sending: &Sending,
 ) -> Looks {
     let fresh = if session.is_usable() { None } else { Some(reconnect(work).await) };
@@ -87,14 +87,12 @@ pub(super) fn add_to(receipt: &mut Receipt, looks: Looks) {
     receipt.acknowledgment = looks.acknowledgment;
 }
 
-/// Acknowledgment files that are there before anything is sent; they say nothing of this attempt.
-pub(super) async fn acknowledgments_there(work: &Work, session: &Session, prepared: &Prepared) -> Vec<String> {
-    if work.bundle.manifest.contract.acknowledgment.is_none() {
-        return Vec::new();
-    }
+/// Acknowledgment files that are there before anything is sent; they say nothing of this attempt. `None` where none are
+/// agreed or they cannot be listed: then none that is found later was shown to be new.
+pub(super) async fn acknowledgments_there(work: &Work, session: &Session, prepared: &Prepared) -> Option<Vec<String>> {
+    work.bundle.manifest.contract.acknowledgment.as_ref()?;
     let reader = Reader::new(session.clone(), prepared.names.clone());
-    // A folder that cannot be listed now holds nothing that counts later either: its files' absence was not shown.
-    reader.acknowledgments(MOST_ACKNOWLEDGMENTS).await.unwrap_or_default()
+    reader.acknowledgments(MOST_ACKNOWLEDGMENTS).await.ok()
 }
 
 /// The acknowledgment that weighs most, read by the host itself.
@@ -102,11 +100,11 @@ async fn acknowledgment(
     work: &Work,
     session: &Session,
     prepared: &Prepared,
-    there_before: &[String],
+    there_before: Option<&[String]>,
     sending: &Sending,
 ) -> Option<Acknowledged> {
     let contract = &work.bundle.manifest.contract;
-    contract.acknowledgment.as_ref()?;
+    let there_before = there_before?;
     let expressions = Acknowledgments::new(contract, contract).ok()?;
     let attempt = work.job.attempt.to_string();
     let parts = Parts { key: &work.job.delivery_key, attempt: &attempt, final_name: &prepared.expected.name };
