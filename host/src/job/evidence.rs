@@ -54,6 +54,9 @@ pub enum Evidence {
         look: Listing,
         /// The name that the host minted for the temporary file; none for exclusive create.
         temporary: Option<String>,
+        /// Acknowledgment files that were there already; they say nothing of this attempt.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        acknowledgments: Vec<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reported: Option<Listing>,
     },
