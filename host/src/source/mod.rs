@@ -1,1 +1,130 @@
-//! To come.
+//! The tenant's data, by queries that the operator named for one destination.
+//!
+//! The host binds the tenant itself, so no plugin can ask for another one's rows. Rows stream in batches over a
+//! connection of their own, which ends with the last handle: no whole result lies in memory, and no snapshot is
+//! held while a file is delivered. This is the only place with SQL that was not written by us; it runs read-only,
+//! under the login that the operator gave.
+
+mod postgres;
+mod query;
+mod value;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+pub use query::check_query;
+use uuid::Uuid;
+
+/// A column of a result. `of` is one of: boolean, integer, float, text, bytes, timestamp, json.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    pub name: String,
+    pub of: String,
+}
+
+/// A value as plugins see it. Exact numerics, dates, times and JSON are text; timestamps are RFC 3339 text.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    Null,
+    Boolean(bool),
+    Integer(i64),
+    Float(f64),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+/// An open result, read in batches and in order.
+pub trait Rows: Send {
+    fn columns(&self) -> &[Column];
+    /// At most `most` rows; none at the end, and none again after that.
+    fn next(&mut self, most: u32) -> BoxFuture<'_, Result<Vec<Vec<Value>>, SourceError>>;
+}
+
+/// Where a query runs. The address carries a password, so it is a reference; `Url` is for addresses without one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Database {
+    Url(String),
+    UrlFile(PathBuf),
+    UrlEnv(String),
+}
+
+/// One named query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// Parameters are `:name` and are bound as text: cast them where the column is of another type (`:tenant::uuid`).
+    pub sql: String,
+    pub database: Database,
+}
+
+/// The named queries of one destination, bound to its tenant.
+#[derive(Debug, Clone)]
+pub struct Queries {
+    tenant: Uuid,
+    queries: Arc<BTreeMap<String, Query>>,
+}
+
+/// What can go wrong between a plugin and the tenant's data. The texts carry no value of any row.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    #[error("there is no query named {name:?} for this destination; its destinations.toml has {known}")]
+    UnknownQuery { name: String, known: String },
+    #[error("a query without :tenant would read every tenant's rows; add a condition such as `where tenant_id = :tenant::uuid`")]
+    NoTenant,
+    #[error("the query has more than one statement; only one is run")]
+    ManyStatements,
+    #[error("the query {query:?} needs the parameter :{parameter}, which neither the plugin nor the job's scope gives")]
+    MissingParameter { query: String, parameter: String },
+    #[error("the parameter :tenant of the query {query:?} is bound by the host; a plugin cannot set it")]
+    TenantIsBound { query: String },
+    #[error("the address of the database for the query {query:?} cannot be had: {why}")]
+    Address { query: String, why: String },
+    #[error("the database of the query {query:?} cannot be reached: {why}")]
+    Unreachable { query: String, why: String },
+    #[error("the database refused the query {query:?}: {why}")]
+    Refused { query: String, why: String },
+    #[error("the column {column:?} of the query {query:?} has the type {of}, which has no agreed text form; cast it to text in the query")]
+    UnsupportedType { query: String, column: String, of: String },
+    #[error("row {row}, column {column:?} of the query {query:?} cannot be read: {why}")]
+    Unreadable { query: String, row: u64, column: String, why: String },
+    #[error("the connection to the database of the query {query:?} was lost after row {row}: {why}")]
+    Lost { query: String, row: u64, why: String },
+}
+
+impl Queries {
+    pub fn new(tenant: Uuid, queries: BTreeMap<String, Query>) -> Self {
+        Self { tenant, queries: Arc::new(queries) }
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.queries.keys().map(String::as_str)
+    }
+
+    /// Runs a query by its name with the tenant and the given parameters bound. Parameters that it does not use are ignored.
+    pub fn open<'a>(
+        &'a self,
+        name: &'a str,
+        parameters: &'a [(String, String)],
+    ) -> BoxFuture<'a, Result<Box<dyn Rows>, SourceError>> {
+        Box::pin(async move {
+            let Some(query) = self.queries.get(name) else {
+                let known: Vec<&str> = self.names().collect();
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                return Err(SourceError::UnknownQuery { name: bounded(name), known });
+            };
+            if parameters.iter().any(|(parameter, _)| parameter == query::TENANT) {
+                return Err(SourceError::TenantIsBound { query: name.to_owned() });
+            }
+            let bound = query::bind(name, &query.sql, self.tenant, parameters)?;
+            let rows = postgres::open(name, &query.database, bound).await?;
+            Ok(Box::new(rows) as Box<dyn Rows>)
+        })
+    }
+}
+
+/// A guest's word in an error text, bounded.
+fn bounded(text: &str) -> String {
+    text.chars().take(64).collect()
+}

@@ -1,0 +1,166 @@
+//! Streaming a query's rows from PostgreSQL in batches.
+//!
+//! One task owns the connection and fills a short queue; the reader's pace holds it back. When the reader goes away
+//! the task ends and the connection with it.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::{StreamExt as _, TryStreamExt as _};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow, PgStatement};
+use sqlx::{AssertSqlSafe, Column as _, ConnectOptions as _, Executor as _, Row as _, SqlSafeStr as _, Statement as _};
+use tokio::sync::mpsc;
+
+use super::query::Bound;
+use super::value::Reading;
+use super::{Column, Database, Rows, SourceError, Value};
+
+/// Rows handed over at once. With the queue's length it bounds what lies in memory to some thousand rows.
+const BATCH_ROWS: usize = 256;
+const QUEUED_BATCHES: usize = 4;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+
+type Batch = Vec<Vec<Value>>;
+
+pub(super) struct PostgresRows {
+    columns: Vec<Column>,
+    batches: mpsc::Receiver<Result<Batch, SourceError>>,
+    /// Rows of the batch that was handed over only in part.
+    rest: std::vec::IntoIter<Vec<Value>>,
+    reader: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for PostgresRows {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+impl Rows for PostgresRows {
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn next(&mut self, most: u32) -> BoxFuture<'_, Result<Vec<Vec<Value>>, SourceError>> {
+        Box::pin(async move {
+            if self.rest.len() == 0 {
+                match self.batches.recv().await {
+                    Some(batch) => self.rest = batch?.into_iter(),
+                    None => return Ok(Vec::new()),
+                }
+            }
+            Ok(self.rest.by_ref().take(most.max(1) as usize).collect())
+        })
+    }
+}
+
+/// Connects, describes the result, and starts to read.
+pub(super) async fn open(query: &str, database: &Database, bound: Bound) -> Result<PostgresRows, SourceError> {
+    let query = query.to_owned();
+    let options = options(&query, database)?;
+    let unreachable = |why: String| SourceError::Unreachable { query: query.clone(), why };
+    let mut connection: PgConnection = match tokio::time::timeout(CONNECT_TIMEOUT, options.connect()).await {
+        Ok(Ok(connection)) => connection,
+        Ok(Err(error)) => return Err(unreachable(error.to_string())),
+        Err(_) => return Err(unreachable(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()))),
+    };
+    let text = sqlx::postgres::PgTypeInfo::with_name("TEXT");
+    let types = vec![text; bound.values.len()];
+    let sql = AssertSqlSafe(bound.sql).into_sql_str();
+    let statement = (&mut connection).prepare_with(sql, &types).await.map_err(|error| refused(&query, &error))?;
+    let (columns, readings) = describe(&query, &statement)?;
+    let (sender, batches) = mpsc::channel(QUEUED_BATCHES);
+    let reader = tokio::spawn(read(query, connection, statement, bound.values, readings, sender));
+    Ok(PostgresRows { columns, batches, rest: Vec::new().into_iter(), reader })
+}
+
+fn options(query: &str, database: &Database) -> Result<PgConnectOptions, SourceError> {
+    let failed = |why: String| SourceError::Address { query: query.to_owned(), why };
+    let url = match database {
+        Database::Url(url) => url.clone(),
+        Database::UrlFile(path) => std::fs::read_to_string(path)
+            .map_err(|error| failed(format!("the file {} cannot be read: {error}", path.display())))?
+            .trim()
+            .to_owned(),
+        Database::UrlEnv(name) => {
+            #[expect(clippy::disallowed_methods, reason = "the operator names the variable, so config cannot know it")]
+            let value = std::env::var(name);
+            value.map_err(|_| failed(format!("the environment variable {name} is not set")))?
+        }
+    };
+    // The parser's own message may repeat the address, and with it a password.
+    let options: PgConnectOptions =
+        url.parse().map_err(|_| failed("it is no address of the form postgres://user@host/database".to_owned()))?;
+    Ok(options.application_name("waybill-source").options([("default_transaction_read_only", "on")]))
+}
+
+fn describe(query: &str, statement: &PgStatement) -> Result<(Vec<Column>, Vec<Reading>), SourceError> {
+    let mut columns = Vec::new();
+    let mut readings = Vec::new();
+    for column in statement.columns() {
+        let Some(reading) = Reading::of(column.type_info()) else {
+            return Err(SourceError::UnsupportedType {
+                query: query.to_owned(),
+                column: column.name().to_owned(),
+                of: column.type_info().to_string(),
+            });
+        };
+        columns.push(Column { name: column.name().to_owned(), of: reading.word().to_owned() });
+        readings.push(reading);
+    }
+    Ok((columns, readings))
+}
+
+async fn read(
+    query: String,
+    mut connection: PgConnection,
+    statement: PgStatement,
+    values: Vec<String>,
+    readings: Vec<Reading>,
+    batches: mpsc::Sender<Result<Batch, SourceError>>,
+) {
+    let mut done: u64 = 0;
+    let mut execution = statement.query();
+    for value in values {
+        execution = execution.bind(value);
+    }
+    let mut rows = execution.persistent(false).fetch(&mut connection).try_ready_chunks(BATCH_ROWS);
+    while let Some(chunk) = rows.next().await {
+        let batch = match chunk {
+            Ok(chunk) => convert(&query, &mut done, &chunk, &readings),
+            Err(error) if done == 0 => Err(refused(&query, &error.1)),
+            Err(error) => Err(SourceError::Lost { query: query.clone(), row: done, why: error.1.to_string() }),
+        };
+        let failed = batch.is_err();
+        if batches.send(batch).await.is_err() || failed {
+            return;
+        }
+    }
+}
+
+fn convert(query: &str, done: &mut u64, rows: &[PgRow], readings: &[Reading]) -> Result<Batch, SourceError> {
+    let mut batch = Vec::with_capacity(rows.len());
+    for row in rows {
+        *done += 1;
+        let mut values = Vec::with_capacity(readings.len());
+        for (at, reading) in readings.iter().enumerate() {
+            let value = row.try_get_raw(at).map_err(|error| error.to_string()).and_then(|raw| reading.read(raw));
+            values.push(value.map_err(|why| SourceError::Unreadable {
+                query: query.to_owned(),
+                row: *done,
+                column: row.columns().get(at).map(|column| column.name().to_owned()).unwrap_or_default(),
+                why,
+            })?);
+        }
+        batch.push(values);
+    }
+    Ok(batch)
+}
+
+fn refused(query: &str, error: &sqlx::Error) -> SourceError {
+    let mut why = error.to_string();
+    if why.contains("operator does not exist") {
+        why.push_str("; parameters are bound as text, so cast them, for example :tenant::uuid");
+    }
+    SourceError::Refused { query: query.to_owned(), why }
+}
