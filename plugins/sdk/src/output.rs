@@ -53,6 +53,12 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
+    /// Appends the bytes in one call to the host, however many they are, for those who make their own chunks.
+    pub fn append_at_once(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.hand_over()?;
+        self.call(bytes)
+    }
+
     /// Hands what is left to the host.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.hand_over()
@@ -64,18 +70,22 @@ impl<'a> Output<'a> {
     }
 
     fn hand_over(&mut self) -> Result<(), Failure> {
-        if let Some(failure) = &self.failed {
-            return Err(failure.clone());
+        if self.waiting.is_empty() && self.failed.is_none() {
+            return Ok(());
         }
-        if !self.waiting.is_empty() {
-            let result = self.sink.take(&self.waiting);
-            self.waiting.clear();
-            if let Err(failure) = result {
-                self.failed = Some(failure.clone());
-                return Err(failure);
-            }
+        let waiting = std::mem::take(&mut self.waiting);
+        let result = self.call(&waiting);
+        self.waiting = waiting;
+        self.waiting.clear();
+        result
+    }
+
+    /// One call. After a failure every further one is the same failure, without a call.
+    fn call(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if self.failed.is_none() {
+            self.failed = self.sink.take(bytes).err();
         }
-        Ok(())
+        self.failed.clone().map_or(Ok(()), Err)
     }
 }
 
@@ -127,6 +137,16 @@ mod tests {
         let chunks = memory.chunks.into_inner();
         assert_eq!(chunks.iter().map(Vec::len).collect::<Vec<_>>(), [CHUNK, CHUNK, CHUNK, 17]);
         assert_eq!(chunks.concat(), bytes);
+    }
+
+    #[test]
+    fn bytes_at_once_come_after_those_that_wait() {
+        let memory = Memory { chunks: RefCell::default(), accepts: usize::MAX };
+        let mut output = Output::over(&memory);
+        output.append(b"first").unwrap();
+        output.append_at_once(&vec![b'x'; CHUNK + 1]).unwrap();
+        output.finish().unwrap();
+        assert_eq!(memory.chunks.borrow().iter().map(Vec::len).collect::<Vec<_>>(), [5, CHUNK + 1]);
     }
 
     #[test]
