@@ -206,8 +206,8 @@ async fn drop_database(address: &Address, name: &str) -> anyhow::Result<()> {
 }
 
 async fn maintenance(address: &Address) -> anyhow::Result<PgConnection> {
-    let connect = options(address, SUPERUSER).database("postgres").connect();
-    tokio::time::timeout(Duration::from_secs(20), connect)
+    let options = options(address, SUPERUSER).database("postgres");
+    tokio::time::timeout(Duration::from_secs(20), options.connect())
         .await
         .context("the tests' PostgreSQL does not answer")?
         .context("connecting to the tests' PostgreSQL")
