@@ -68,9 +68,9 @@ impl SecretRef {
         }
         Ok(match self {
             Self::KeyFile(_) | Self::KeyEnv(_) => Secret::Key(text),
-            Self::PasswordFile(_) | Self::PasswordEnv(_) => {
-                Secret::Password(text.strip_suffix('\n').map_or(text.as_str(), |line| line.trim_end_matches('\r')).to_owned())
-            }
+            Self::PasswordFile(_) | Self::PasswordEnv(_) => Secret::Password(
+                text.strip_suffix('\n').map_or(text.as_str(), |line| line.trim_end_matches('\r')).to_owned(),
+            ),
         })
     }
 }

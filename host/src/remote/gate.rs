@@ -121,10 +121,7 @@ impl Gate {
         // Names first: one that is not declared is refused always, with the same words.
         match call {
             Call::MakeDirectory(name) if !self.names.may_make(name) => {
-                return Err(RemoteError::forbidden(format!(
-                    "{} is no directory of a declared name",
-                    shown(name)
-                )));
+                return Err(RemoteError::forbidden(format!("{} is no directory of a declared name", shown(name))));
             }
             Call::Put(name) if self.auxiliary(name).is_none() => {
                 return Err(RemoteError::forbidden(format!("{} is not declared in the manifest", shown(name))));
@@ -283,7 +280,8 @@ mod tests {
     use crate::remote::names::AuxiliaryName;
 
     fn gate(form: PublishForm) -> Gate {
-        let auxiliary = |name: &str, before_publish| AuxiliaryName { name: name.to_owned(), trigger: true, before_publish };
+        let auxiliary =
+            |name: &str, before_publish| AuxiliaryName { name: name.to_owned(), trigger: true, before_publish };
         let names = Names {
             final_name: "in/k.csv".to_owned(),
             temporary: Some("in/.a.part".to_owned()),
@@ -296,7 +294,11 @@ mod tests {
     }
 
     fn at(step: Step) -> Gate {
-        Gate { step, fence_committed: !matches!(step, Step::Ready | Step::Sent | Step::NotSent), ..gate(PublishForm::Link) }
+        Gate {
+            step,
+            fence_committed: !matches!(step, Step::Ready | Step::Sent | Step::NotSent),
+            ..gate(PublishForm::Link)
+        }
     }
 
     #[test]
@@ -328,7 +330,8 @@ mod tests {
     #[test]
     fn plg_04_a_name_that_is_not_declared_is_refused_in_every_step() {
         for step in [Step::Ready, Step::Sent, Step::Published, Step::Lost] {
-            for name in ["in/k.csv", "in/.a.part", "in/other", "../in/k.sum", "/in/k.sum", "in//k.sum", "in/k.sum/", ""] {
+            for name in ["in/k.csv", "in/.a.part", "in/other", "../in/k.sum", "/in/k.sum", "in//k.sum", "in/k.sum/", ""]
+            {
                 assert!(matches!(at(step).ask(Call::Put(name)), Err(RemoteError::Forbidden { .. })), "{name}");
             }
             for name in ["", ".", "..", "/", "out", "in/k.csv"] {
@@ -358,7 +361,11 @@ mod tests {
         let mut gate = at(Step::Sent);
         assert_eq!(gate.ask(Call::Publish), Ok(Grant::CommitFenceFirst));
         gate.lost();
-        assert!(gate.ask(Call::Publish).is_err() && gate.ask(Call::Put("in/k.sum")).is_err() && gate.ask(Call::Send).is_err());
+        assert!(
+            gate.ask(Call::Publish).is_err()
+                && gate.ask(Call::Put("in/k.sum")).is_err()
+                && gate.ask(Call::Send).is_err()
+        );
     }
 
     #[test]

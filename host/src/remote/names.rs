@@ -86,9 +86,9 @@ impl Names {
     /// True for a directory above a name that is written.
     pub fn may_make(&self, directory: &str) -> bool {
         !directory.is_empty()
-            && self.written().any(|name| {
-                name.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/') && rest.len() > 1)
-            })
+            && self
+                .written()
+                .any(|name| name.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/') && rest.len() > 1))
     }
 
     /// True for a file that would count as the partner's answer.
@@ -113,7 +113,9 @@ impl Names {
                 return unusable("the final, temporary and auxiliary names must differ, case aside");
             }
             if self.is_acknowledgment(name) {
-                return unusable("it matches the acknowledgment pattern, so our own file could pass for the partner's answer");
+                return unusable(
+                    "it matches the acknowledgment pattern, so our own file could pass for the partner's answer",
+                );
             }
         }
         Ok(())
@@ -151,13 +153,27 @@ mod tests {
         for name in ["in/k-1.csv", "in/.a-9.part", "in/k-1.csv.done", "out/k-1/1.ack"] {
             assert!(names.may_look_at(name), "{name}");
         }
-        for name in ["in/k-2.csv", "in/.a-8.part", "out/k-2/1.ack", "", ".", "in", "../in/k-1.csv", "/in/k-1.csv", "in//k-1.csv"] {
+        for name in [
+            "in/k-2.csv",
+            "in/.a-8.part",
+            "out/k-2/1.ack",
+            "",
+            ".",
+            "in",
+            "../in/k-1.csv",
+            "/in/k-1.csv",
+            "in//k-1.csv",
+        ] {
             assert!(!names.may_look_at(name), "{name}");
         }
         assert!(names.may_list("in") && names.may_list("out/k-1"));
-        assert!(!names.may_list("") && !names.may_list("out") && !names.may_list("out/k-2") && !names.may_list("in/.."));
+        assert!(
+            !names.may_list("") && !names.may_list("out") && !names.may_list("out/k-2") && !names.may_list("in/..")
+        );
         assert!(names.may_make("in"));
-        assert!(!names.may_make("out/k-1") && !names.may_make("i") && !names.may_make("") && !names.may_make("in/k-1.csv"));
+        assert!(
+            !names.may_make("out/k-1") && !names.may_make("i") && !names.may_make("") && !names.may_make("in/k-1.csv")
+        );
     }
 
     #[test]

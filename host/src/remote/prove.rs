@@ -141,7 +141,8 @@ impl Trial<'_> {
         let [first, second, linked, moved, third] = &self.scratch.0;
         self.session.create(first, FIRST.to_vec()).await.map_err(|failed| failed.error)?;
         let held = self.holds(first, FIRST).await?;
-        let size_after_close = Shown::new(held, &Ok(()), if held { "the file is whole" } else { "the file is not whole" });
+        let size_after_close =
+            Shown::new(held, &Ok(()), if held { "the file is whole" } else { "the file is not whole" });
 
         let again = self.session.create(first, SECOND.to_vec()).await.map_err(|failed| failed.error);
         let again = answered(again)?;
@@ -157,13 +158,15 @@ impl Trial<'_> {
         let over = answered(self.session.rename(second, first).await)?;
         let rename_refuses = self.kept(&over, &[(first, FIRST), (second, SECOND)]).await?;
         let replaced = over.is_ok() && self.holds(first, SECOND).await? && self.is_absent(second).await?;
-        let rename_replaces = Shown::new(replaced, &over, if replaced { "the file was replaced" } else { "nothing was replaced" });
+        let rename_replaces =
+            Shown::new(replaced, &over, if replaced { "the file was replaced" } else { "nothing was replaced" });
 
         // Whatever became of the two, what is under `first` is moved to a free name.
         let content = if replaced { SECOND } else { FIRST };
         let free = answered(self.session.rename(first, moved).await)?;
         let there = free.is_ok() && self.holds(moved, content).await? && self.is_absent(first).await?;
-        let rename_moves = Shown::new(there, &free, if there { "the file has its new name" } else { "the file was not moved" });
+        let rename_moves =
+            Shown::new(there, &free, if there { "the file has its new name" } else { "the file was not moved" });
 
         let posix_rename_replaces = if self.session.offers("posix-rename@openssh.com") {
             self.session.create(third, THIRD.to_vec()).await.map_err(|failed| failed.error)?;
@@ -205,7 +208,7 @@ impl Trial<'_> {
     }
 
     /// A refusal counts if the server said no and every file is what it was.
-    async fn kept(&self, answer: &Result<(), RemoteError>, files: &[(&String, &[u8])]) -> Result<Shown, RemoteError> {
+    async fn kept(&self, answer: &Result<(), RemoteError>, files: &[(&str, &[u8])]) -> Result<Shown, RemoteError> {
         for (name, content) in files {
             if !self.holds(name, content).await? {
                 return Ok(Shown::new(false, answer, "a file is not what it was"));
@@ -292,7 +295,8 @@ mod tests {
 
     #[test]
     fn scratch_names_differ_and_look_like_temporary_files() {
-        let ScratchNames(names) = ScratchNames::mint(&NamePattern::parse("in/.{attempt}.part").unwrap(), "in/x.csv").unwrap();
+        let ScratchNames(names) =
+            ScratchNames::mint(&NamePattern::parse("in/.{attempt}.part").unwrap(), "in/x.csv").unwrap();
         assert!(names.iter().all(|name| name.starts_with("in/.") && name.ends_with(".part")));
         assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), names.len());
         assert!(ScratchNames::mint(&NamePattern::parse("in/{key}.part").unwrap(), "in/x.csv").is_err());

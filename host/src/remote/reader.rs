@@ -67,7 +67,10 @@ impl Reader {
         if self.names.may_look_at(name) {
             return Ok(());
         }
-        Err(RemoteError::forbidden(format!("{} is neither declared in the manifest nor minted by the host", shown(name))))
+        Err(RemoteError::forbidden(format!(
+            "{} is neither declared in the manifest nor minted by the host",
+            shown(name)
+        )))
     }
 
     async fn unless_stopped<T>(&self, looking: impl Future<Output = Result<T, RemoteError>>) -> Result<T, RemoteError> {

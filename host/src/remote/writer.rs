@@ -288,9 +288,13 @@ impl Inner {
                 code: None,
                 text: format!("after the close the server shows {shown} bytes of {bytes}"),
             }),
-            Found::Present(Entry { bytes: None, .. }) => unseen("the server does not tell the size it stored".to_owned()),
+            Found::Present(Entry { bytes: None, .. }) => {
+                unseen("the server does not tell the size it stored".to_owned())
+            }
             Found::Absent => unseen("after the close the server shows no file".to_owned()),
-            Found::NotVisible { why } | Found::Unknown { why } => unseen(format!("the size cannot be read back: {why}")),
+            Found::NotVisible { why } | Found::Unknown { why } => {
+                unseen(format!("the size cannot be read back: {why}"))
+            }
         }
     }
 

@@ -78,11 +78,7 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    async fn handshake(
-        &self,
-        pins: Pins,
-        line: &Arc<Line>,
-    ) -> Result<(client::Handle<Handler>, String), ConnectError> {
+    async fn handshake(&self, pins: Pins, line: &Arc<Line>) -> Result<(client::Handle<Handler>, String), ConnectError> {
         let address = (self.endpoint.host.as_str(), self.endpoint.port);
         let socket = self.within("a TCP connection", TcpStream::connect(address)).await?;
         if let Err(error) = socket.set_nodelay(true) {
@@ -178,7 +174,9 @@ impl Opening<'_> {
                 match channel.wait().await {
                     Some(ChannelMsg::Success) => return Ok(()),
                     Some(ChannelMsg::Failure | ChannelMsg::Close) | None => {
-                        return Err("the server refused the SFTP subsystem; have the partner enable SFTP for this user");
+                        return Err(
+                            "the server refused the SFTP subsystem; have the partner enable SFTP for this user",
+                        );
                     }
                     Some(_) => {}
                 }
@@ -195,7 +193,9 @@ impl Opening<'_> {
     async fn directory(&self, raw: &RawSftpSession) -> Result<String, ConnectError> {
         let wanted = &self.endpoint.directory;
         let missing = |why: String| {
-            self.protocol(format!("the directory {wanted:?} {why}; create it at the partner or correct `directory` in destinations.toml"))
+            self.protocol(format!(
+                "the directory {wanted:?} {why}; create it at the partner or correct `directory` in destinations.toml"
+            ))
         };
         let asked = if wanted.is_empty() { "." } else { wanted.as_str() };
         let resolved = match self.answered("REALPATH", raw.realpath(asked)).await? {
@@ -274,7 +274,13 @@ fn is_transport(error: &russh::Error) -> bool {
     use russh::Error as E;
     matches!(
         error,
-        E::IO(_) | E::Disconnect | E::HUP | E::ConnectionTimeout | E::KeepaliveTimeout | E::InactivityTimeout | E::SendError
+        E::IO(_)
+            | E::Disconnect
+            | E::HUP
+            | E::ConnectionTimeout
+            | E::KeepaliveTimeout
+            | E::InactivityTimeout
+            | E::SendError
     )
 }
 

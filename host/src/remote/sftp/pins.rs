@@ -16,7 +16,9 @@ impl Pins {
     /// Reads `host_keys`; the error is a sentence about the first line that cannot be read.
     pub(super) fn parse(lines: &[String]) -> Result<Self, String> {
         if lines.is_empty() {
-            return Err("`host_keys` is empty, so no server could be trusted; put the partner's host key there".to_owned());
+            return Err(
+                "`host_keys` is empty, so no server could be trusted; put the partner's host key there".to_owned()
+            );
         }
         lines.iter().map(|line| parse(line.trim())).collect::<Result<_, _>>().map(Self)
     }
@@ -62,7 +64,7 @@ fn parse(line: &str) -> Result<Pin, String> {
 
 /// An RSA key is one key, whatever hash its signatures use.
 fn family(algorithm: &Algorithm) -> Algorithm {
-    if algorithm.is_rsa() { Algorithm::Rsa { hash: None } } else { algorithm.clone() }
+    if algorithm.clone().is_rsa() { Algorithm::Rsa { hash: None } } else { algorithm.clone() }
 }
 
 #[cfg(test)]

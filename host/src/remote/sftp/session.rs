@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use russh_sftp::client::RawSftpSession;
 use russh_sftp::client::error::Error as SftpError;
-use russh_sftp::protocol::{FileAttributes, FileMode, Packet, Status, StatusCode};
 use russh_sftp::extensions::HardlinkExtension;
+use russh_sftp::protocol::{FileAttributes, FileMode, Packet, Status, StatusCode};
 use sha2::{Digest, Sha256};
 use tokio_util::task::TaskTracker;
 
@@ -254,7 +254,10 @@ impl Session {
             return Err(RemoteError::NotSent { why: format!("the server does not offer {extension}") });
         }
         let names = HardlinkExtension { oldpath: self.path(from), newpath: self.path(to) };
-        let data: Vec<u8> = names.try_into().map_err(|error: russh_sftp::de::Error| RemoteError::NotSent { why: error.to_string() })?;
+        let data = match TryInto::<Vec<u8>>::try_into(names) {
+            Ok(data) => data,
+            Err(error) => return Err(RemoteError::NotSent { why: error.to_string() }),
+        };
         self.run(extension, self.inner.limits.request, move |inner| async move {
             match inner.ask(inner.raw.extended(extension, data)).await? {
                 Packet::Status(status) if status.status_code == StatusCode::Ok => Ok(()),
@@ -342,7 +345,10 @@ impl Inner {
 pub(super) fn refused(status: Status) -> RemoteError {
     let code = raw_code(&status.language_tag).unwrap_or(status.status_code as u32);
     let words: String = status.error_message.chars().filter(|char| !char.is_control()).take(300).collect();
-    RemoteError::Refused { code: Some(code), text: if words.is_empty() { status.status_code.to_string() } else { words } }
+    RemoteError::Refused {
+        code: Some(code),
+        text: if words.is_empty() { status.status_code.to_string() } else { words },
+    }
 }
 
 fn entry(name: String, attributes: &FileAttributes) -> Entry {

@@ -44,8 +44,10 @@ impl Sessions {
     pub async fn checkout(&self, destination: Uuid, endpoint: &Endpoint) -> Result<Session, ConnectError> {
         let kept = self.kept().remove(&destination);
         if let Some(kept) = kept {
-            let fits = kept.endpoint == *endpoint && kept.since.elapsed() < self.shared.idle && kept.session.is_usable();
-            if fits && tokio::time::timeout(PROOF_OF_LIFE, kept.session.ping()).await.is_ok_and(|answer| answer.is_ok()) {
+            let fits =
+                kept.endpoint == *endpoint && kept.since.elapsed() < self.shared.idle && kept.session.is_usable();
+            if fits && tokio::time::timeout(PROOF_OF_LIFE, kept.session.ping()).await.is_ok_and(|answer| answer.is_ok())
+            {
                 return Ok(kept.session);
             }
             kept.session.close().await;

@@ -133,7 +133,8 @@ impl Inner {
         blocks: impl stream::Stream<Item = Result<Bytes, RemoteError>> + Send,
     ) -> Result<(), RemoteError> {
         let piece = SSH_PACKET.saturating_sub(WRITE_OVERHEAD + handle_length(handle));
-        let piece = self.write_length.and_then(|most| usize::try_from(most).ok()).map_or(piece, |most| piece.min(most)).max(1);
+        let piece =
+            self.write_length.and_then(|most| usize::try_from(most).ok()).map_or(piece, |most| piece.min(most)).max(1);
         let mut blocks = std::pin::pin!(blocks.fuse());
         let mut in_flight = FuturesOrdered::new();
         let mut offset = 0;
@@ -175,7 +176,8 @@ impl Inner {
             if in_flight.len() < WRITES_IN_FLIGHT && failed.is_none() && !waiting.is_empty() {
                 continue;
             }
-            let next = async { in_flight.next().await.unwrap_or(Err(russh_sftp::client::error::Error::UnexpectedPacket)) };
+            let next =
+                async { in_flight.next().await.unwrap_or(Err(russh_sftp::client::error::Error::UnexpectedPacket)) };
             if let Err(error) = self.answer_within("WRITE", self.limits.stall, next).await {
                 let ended = matches!(error, RemoteError::Unknown { .. });
                 failed.get_or_insert(error);
