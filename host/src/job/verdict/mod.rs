@@ -20,6 +20,8 @@ mod facts;
 #[cfg(test)]
 mod space;
 pub mod stricter;
+#[cfg(test)]
+mod tests;
 
 pub use before_sending::{Before, BeforeFacts, Intent, Likeness, Standing, before_sending};
 pub use conclude::{Lost, conclude, without_fence};
