@@ -18,7 +18,7 @@ mod conclude;
 mod conclusion;
 mod facts;
 #[cfg(test)]
-mod space;
+pub(crate) mod space;
 pub mod stricter;
 #[cfg(test)]
 mod tests;

@@ -227,10 +227,8 @@ fn vrd_01_an_overwrite_completes_only_on_checksum_acknowledgment_or_an_accepted_
         if let Conclusion::Completed(by) = conclusion
             && (overwrites || matches!(facts.baseline, Baseline::Present(_)))
         {
-            let strong = matches!(
-                by,
-                Proof::Checksum | Proof::AcknowledgedAttempt | Proof::AcknowledgedKey | Proof::NewerTime
-            );
+            let strong =
+                matches!(by, Proof::Checksum | Proof::AcknowledgedAttempt | Proof::AcknowledgedKey | Proof::NewerTime);
             assert!(strong, "{conclusion} of {facts:?}");
         }
     });
@@ -297,10 +295,8 @@ fn vrd_01_no_promise_and_no_better_sight_ever_weakens_a_proof() {
 #[test]
 fn vrd_02_a_contradiction_is_unknown_whatever_a_listing_shows() {
     everywhere(|facts, conclusion| {
-        let partner = matches!(
-            facts.acceptance,
-            Acceptance::Refused | Acceptance::Duplicate | Acceptance::OtherContent
-        );
+        let partner =
+            matches!(facts.acceptance, Acceptance::Refused | Acceptance::Duplicate | Acceptance::OtherContent);
         // A file that stood there before is not ours, and says nothing against a publish that was refused or never sent.
         let file = facts.final_name.differs()
             && match facts.publish {
@@ -318,10 +314,8 @@ fn vrd_02_a_contradiction_is_unknown_whatever_a_listing_shows() {
 fn vrd_02_a_size_not_shown_is_no_match() {
     everywhere(|facts, conclusion| {
         if size_is(facts, NotShown) {
-            let by_size = matches!(
-                conclusion,
-                Conclusion::Completed(Proof::Listing | Proof::NameAndSize | Proof::NewerTime)
-            );
+            let by_size =
+                matches!(conclusion, Conclusion::Completed(Proof::Listing | Proof::NameAndSize | Proof::NewerTime));
             assert!(!by_size, "{conclusion} of {facts:?}");
         }
     });
@@ -330,8 +324,7 @@ fn vrd_02_a_size_not_shown_is_no_match() {
 #[test]
 fn vrd_02_not_visible_is_not_absent() {
     everywhere(|facts, conclusion| {
-        if matches!(facts.final_name, FinalName::NotVisible | FinalName::Unknown)
-            && facts.publish != Publish::NeverSent
+        if matches!(facts.final_name, FinalName::NotVisible | FinalName::Unknown) && facts.publish != Publish::NeverSent
         {
             assert!(!matches!(conclusion, Conclusion::NotDelivered(_)), "{facts:?}");
         }
@@ -517,8 +510,8 @@ fn vrd_01_a_file_that_was_seen_is_never_sent_over_by_the_plain_form() {
 fn vrd_01_an_original_is_never_taken_for_delivered_by_its_replacement_without_identification() {
     before_everywhere(|facts, before| {
         if before == Before::OriginalDelivered {
-            let seen = facts.standing == Standing::Present
-                && facts.like_original.identifies(facts.name_and_size_identify);
+            let seen =
+                facts.standing == Standing::Present && facts.like_original.identifies(facts.name_and_size_identify);
             assert!(facts.intent != Intent::Original && (seen || facts.original_acknowledged), "{facts:?}");
         }
     });
