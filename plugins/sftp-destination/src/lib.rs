@@ -1,1 +1,96 @@
-//! Guest.
+//! A destination for partners who want a file under an agreed name, and perhaps a done-file beside it.
+//!
+//! The settings are in `names.rs` and `done.rs`, and:
+//!
+//! | setting | meaning | default |
+//! | --- | --- | --- |
+//! | `make_directories` | `yes` or `no`: make the directories that the names lie in | `no` |
+//! | `server_digest` | `yes` or `no`: ask the server for a SHA-256, where it offers one | `yes` |
+//! | `look_again_seconds` | when a later look is worth it | the host's intervals |
+//!
+//! What this plugin reports is a report: the host looks by itself, and concludes from what it saw.
+
+mod done;
+mod names;
+
+use waybill_guest::{
+    Destination, Failure, FileFacts, Found, Job, Listing, Observation, Reader, Receipt, Setting, Writer, log,
+};
+
+use crate::done::DoneFile;
+
+struct Sftp;
+
+impl Destination for Sftp {
+    fn final_name(job: &Job) -> Result<String, Failure> {
+        names::final_name(job)
+    }
+
+    fn deliver(
+        job: &Job,
+        expected: &FileFacts,
+        before: &Listing,
+        look: &Reader,
+        send: &Writer,
+    ) -> Result<Receipt, Failure> {
+        // Everything that a setting can get wrong shows before the first byte is sent.
+        let digest = job.yes_or_no("server_digest", true)?;
+        let done = DoneFile::of(job, expected)?;
+        if job.yes_or_no("make_directories", false)? {
+            let names = [Some(expected.name.as_str()), done.as_ref().map(|done| done.name.as_str())];
+            make_directories(names.into_iter().flatten(), send)?;
+        }
+
+        send.send()?;
+        // A present file reaches this call only where the host found an agreement to overwrite it, and the host checks again.
+        match before.found {
+            Found::Present(_) => send.publish_over()?,
+            Found::Absent | Found::NotVisible(_) | Found::Other(_) => send.publish()?,
+        }
+
+        // The file is published: from here on a failure is worth a note, and the look is worth more.
+        let put = done.map(|done| done.put(send));
+        let mut receipt = Receipt::of(list(look, &expected.name, digest)?);
+        match put {
+            None => {}
+            Some(Ok(name)) => receipt.auxiliary.push(name),
+            Some(Err(Failure::Stopped)) => return Err(Failure::Stopped),
+            Some(Err(failure)) => {
+                log::warn(&format!("the done-file was not written: {failure}"));
+                receipt.extra.push(Setting { name: "done_file".to_owned(), value: failure.to_string() });
+            }
+        }
+        Ok(receipt)
+    }
+
+    fn observe(
+        job: &Job,
+        expected: &FileFacts,
+        _before: Option<&Listing>,
+        look: &Reader,
+    ) -> Result<Observation, Failure> {
+        let listing = list(look, &expected.name, job.yes_or_no("server_digest", true)?)?;
+        Ok(Observation { again_after_seconds: job.parsed("look_again_seconds")?, ..Observation::of(listing) })
+    }
+}
+
+waybill_guest::export_destination!(Sftp);
+
+fn list(look: &Reader, name: &str, digest: bool) -> Result<Listing, Failure> {
+    if digest { look.list_with_digest(name) } else { look.list(name) }
+}
+
+/// Makes what is missing. A server's no is not told apart from "it exists": if it matters, the sending fails.
+fn make_directories<'a>(names: impl Iterator<Item = &'a str>, send: &Writer) -> Result<(), Failure> {
+    let mut made: Vec<&str> = vec![];
+    for directory in names.flat_map(names::directories) {
+        if made.contains(&directory) {
+            continue;
+        }
+        match send.make_directory(directory) {
+            Ok(()) | Err(Failure::Refused(_)) => made.push(directory),
+            Err(failure) => return Err(failure.about(directory)),
+        }
+    }
+    Ok(())
+}

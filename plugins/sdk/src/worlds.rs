@@ -1,0 +1,141 @@
+//! The two worlds as traits, and the adapters from the generated traits to them.
+
+use std::marker::PhantomData;
+use std::panic::{self, PanicHookInfo};
+use std::sync::Once;
+
+use crate::bindings::builder::waybill::partner::output::File;
+use crate::bindings::{builder, destination};
+use crate::{Built, Failure, FileFacts, Found, Job, Listing, Observation, Output, Reader, Receipt, Writer, log};
+
+/// Builds the partner's file from rows.
+pub trait Builder {
+    /// Writes the whole file to `output`. Called first in an attempt, before anything is authorized, and again in each later one.
+    fn build(job: &Job, output: &mut Output<'_>) -> Result<Built, Failure>;
+}
+
+/// Speaks the partner's conventions over a session that the host holds.
+pub trait Destination {
+    /// The final name of the job's file: always the same for the same delivery key, creation time and settings.
+    fn final_name(job: &Job) -> Result<String, Failure>;
+
+    /// Lists the final name, before and after the delivery was authorized. Looks, unless it is overridden.
+    fn baseline(_job: &Job, final_name: &str, look: &Reader) -> Result<Listing, Failure> {
+        look.list(final_name)
+    }
+
+    /// Sends, publishes, adds what the partner expects beside the file, looks. Called once an attempt. `before` is the recorded
+    /// baseline.
+    fn deliver(
+        job: &Job,
+        expected: &FileFacts,
+        before: &Listing,
+        look: &Reader,
+        send: &Writer,
+    ) -> Result<Receipt, Failure>;
+
+    /// Looks again, for recovery, reconciliation and late acknowledgments. Lists the final name, unless it is overridden.
+    fn observe(
+        _job: &Job,
+        expected: &FileFacts,
+        _before: Option<&Listing>,
+        look: &Reader,
+    ) -> Result<Observation, Failure> {
+        Ok(Observation::of(look.list(&expected.name)?))
+    }
+}
+
+impl Reader {
+    /// A look at one name.
+    pub fn list(&self, name: &str) -> Result<Listing, Failure> {
+        Ok(Listing { name: name.to_owned(), found: self.stat(name)?, sha256: None, extra: vec![] })
+    }
+
+    /// A look at one name, with the SHA-256 of the file there if the server computes it. A server that refuses to is not a failure
+    /// of the look.
+    pub fn list_with_digest(&self, name: &str) -> Result<Listing, Failure> {
+        let mut listing = self.list(name)?;
+        if matches!(&listing.found, Found::Present(entry) if entry.kind == "file") {
+            listing.sha256 = match self.digest(name, "sha256") {
+                Ok(digest) => digest,
+                Err(Failure::Refused(_) | Failure::Forbidden(_)) => None,
+                Err(failure) => return Err(failure),
+            };
+        }
+        Ok(listing)
+    }
+}
+
+impl Receipt {
+    /// A receipt with a look at the final name, and nothing else yet.
+    pub fn of(listing: Listing) -> Self {
+        Self { listing: Some(listing), acknowledgment: None, auxiliary: vec![], extra: vec![] }
+    }
+}
+
+impl Observation {
+    /// An observation with a look at the final name, and nothing else yet.
+    pub fn of(listing: Listing) -> Self {
+        Self { listing: Some(listing), acknowledgment: None, again_after_seconds: None, extra: vec![] }
+    }
+}
+
+/// The generated trait of the builder world, over [`Builder`].
+pub struct BuilderExport<B>(PhantomData<B>);
+
+impl<B: Builder> builder::Guest for BuilderExport<B> {
+    fn build(job: Job, output: &File) -> Result<Built, Failure> {
+        report_panics();
+        let mut writer = Output::new(output);
+        match B::build(&job, &mut writer) {
+            Ok(built) => writer.finish().map(|()| built),
+            // The host's own failure says more than what a crate in between made of it.
+            Err(failure) => Err(writer.into_failure().unwrap_or(failure)),
+        }
+    }
+}
+
+/// The generated trait of the destination world, over [`Destination`].
+pub struct DestinationExport<D>(PhantomData<D>);
+
+impl<D: Destination> destination::Guest for DestinationExport<D> {
+    fn final_name(job: Job) -> Result<String, Failure> {
+        report_panics();
+        D::final_name(&job)
+    }
+
+    fn baseline(job: Job, final_name: String, look: &Reader) -> Result<Listing, Failure> {
+        report_panics();
+        D::baseline(&job, &final_name, look)
+    }
+
+    fn deliver(
+        job: Job,
+        expected: FileFacts,
+        before: Listing,
+        look: &Reader,
+        send: &Writer,
+    ) -> Result<Receipt, Failure> {
+        report_panics();
+        D::deliver(&job, &expected, &before, look, send)
+    }
+
+    fn observe(job: Job, expected: FileFacts, before: Option<Listing>, look: &Reader) -> Result<Observation, Failure> {
+        report_panics();
+        D::observe(&job, &expected, before.as_ref(), look)
+    }
+}
+
+/// Without this a panic reaches the operators as "unreachable", without a word of what or where.
+fn report_panics() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| panic::set_hook(Box::new(|info| log::error(&describe(info)))));
+}
+
+fn describe(info: &PanicHookInfo<'_>) -> String {
+    let message = info.payload_as_str().unwrap_or("a panic without a text");
+    match info.location() {
+        Some(place) => format!("the plugin panicked at {}:{}: {message}", place.file(), place.line()),
+        None => format!("the plugin panicked: {message}"),
+    }
+}
