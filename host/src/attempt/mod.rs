@@ -1,1 +1,60 @@
-//! To come.
+//! One attempt, from the confirmed claim to its last write: build, name and list, authorize, baseline, send, fence,
+//! publish, look, conclude.
+//!
+//! The sequence exists once. What it must have recorded goes through one trait, [`Record`]: delivery implements it
+//! with the store, so the very code that delivers can also be rehearsed without a database. It decides nothing that a
+//! statement must decide: ownership, both cutoffs and the publish fence are answers of `Record`.
+//!
+//! It keeps two rules. Nothing reaches the partner before cutoff 2. After it nothing stops the delivery but its own end,
+//! and whatever that end is, the evidence is appended before the terminal write is tried.
+
+mod before;
+mod deliver;
+mod look;
+mod prepare;
+mod record;
+mod stop;
+
+use std::sync::Arc;
+
+pub use record::{Authorization, Delivered, End, KeyHistory, NotRecorded, Place, Record, Release, Terminal};
+pub use stop::{Stop, StopReason};
+
+use crate::job::model::ClaimedJob;
+use crate::plugin::{Bundle, Destination};
+use crate::remote::{Session, Sessions};
+use crate::spool::Spool;
+
+/// What one attempt works with, from its claim on. It keeps the components and the contract that it started with.
+pub struct Work {
+    pub job: ClaimedJob,
+    pub bundle: Arc<Bundle>,
+    pub destination: Arc<Destination>,
+    pub spool: Spool,
+    pub sessions: Sessions,
+    pub stop: Stop,
+}
+
+/// Runs the attempt and makes its terminal write. The answer is for logs and tests; the row is what counts.
+pub async fn run(work: &Work, record: Arc<dyn Record>) -> Terminal {
+    let file = match prepare::build(work).await {
+        Ok(file) => file,
+        Err(end) => return record.finish(&end).await,
+    };
+    let session = match prepare::reach(work).await {
+        Ok(session) => session,
+        Err(end) => return record.finish(&end).await,
+    };
+    let end = match prepare::authorized(work, record.as_ref(), &session, file).await {
+        Ok(prepared) => deliver::deliver(work, &record, &session, &prepared).await,
+        Err(end) => end,
+    };
+    let terminal = record.finish(&end).await;
+    give_back(work, session).await;
+    terminal
+}
+
+/// Keeps the session for the destination's next job.
+async fn give_back(work: &Work, session: Session) {
+    work.sessions.give_back(work.destination.id, &work.destination.endpoint, session).await;
+}

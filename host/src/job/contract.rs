@@ -9,6 +9,7 @@ use super::names::NamePattern;
 /// The `[contract]` table of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a sentence that people sign, on its own")]
 pub struct Contract {
     /// Where the agreement can be found, in people's words.
     pub agreement: String,
@@ -124,7 +125,7 @@ mod tests {
     #[test]
     fn durations_are_seconds_with_the_unit_in_the_name() {
         let contract: Contract = toml::from_str("keeps_seconds = 86400").unwrap();
-        assert_eq!(contract.keeps, Some(Duration::from_secs(86_400)));
+        assert_eq!(contract.keeps, Some(Duration::from_hours(24)));
         let json = serde_json::to_value(&contract).unwrap();
         assert_eq!(json["keeps_seconds"], 86_400);
     }

@@ -54,6 +54,10 @@ pub enum Evidence {
         look: Listing,
         /// The name that the host minted for the temporary file; none for exclusive create.
         temporary: Option<String>,
+        /// Acknowledgment files that were there already; they say nothing of this attempt. `None`: none are agreed, or
+        /// they could not be listed, so that none found later was shown to be new.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        acknowledgments: Option<Vec<String>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reported: Option<Listing>,
     },

@@ -91,7 +91,7 @@ impl Reading {
             Self::Float8 => decode::<f64>(raw).map(Value::Float),
             Self::Numeric => numeric(raw),
             Self::Text | Self::Json => text(raw.as_bytes().map_err(|error| error.to_string())?),
-            Self::Jsonb => jsonb(raw),
+            Self::Jsonb => jsonb(&raw),
             Self::Bytes => decode::<Vec<u8>>(raw).map(Value::Bytes),
             Self::Uuid => decode::<uuid::Uuid>(raw).map(|uuid| Value::Text(uuid.to_string())),
             Self::Date => decode::<Date>(raw).map(|date| Value::Text(date.to_string())),
@@ -125,7 +125,7 @@ fn with_offset(value: Value, offset: time::UtcOffset) -> Value {
     }
 }
 
-/// Text must be UTF-8. A database with the encoding SQL_ASCII checks nothing and may hold anything.
+/// Text must be UTF-8. A database with the encoding `SQL_ASCII` checks nothing and may hold anything.
 fn text(bytes: &[u8]) -> Result<Value, String> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(Value::Text(text.to_owned())),
@@ -137,7 +137,7 @@ fn text(bytes: &[u8]) -> Result<Value, String> {
     }
 }
 
-fn jsonb(raw: PgValueRef<'_>) -> Result<Value, String> {
+fn jsonb(raw: &PgValueRef<'_>) -> Result<Value, String> {
     let bytes = raw.as_bytes().map_err(|error| error.to_string())?;
     match (raw.format(), bytes.split_first()) {
         // The binary form is the text behind one byte, the format's version.

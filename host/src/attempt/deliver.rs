@@ -1,0 +1,218 @@
+//! From cutoff 2 to the conclusion: baseline, form, send and publish by the plugin, look, conclude.
+//!
+//! Stop requests and lost leases no longer end anything here: an upload cannot be stopped safely, and the publish fence
+//! refuses an attempt that lost its job. Whatever happens, the journal says what was sent and the verdict what it means.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Work;
+use super::before;
+use super::look::{self, Looks};
+use super::prepare::Prepared;
+use super::record::{Delivered, End, KeyHistory, Record};
+use crate::job::evidence::{Evidence, PublishForm, Receipt};
+use crate::job::facts::Listing;
+use crate::job::verdict::compare::{self, OnRecord};
+use crate::job::verdict::{Before, Conclusion, NotDeliveredProof, conclude};
+use crate::remote::{self, Reader, ScratchNames, Sending, Session, Writer};
+
+/// The recorded baseline, and what it allows.
+struct Baseline {
+    look: Listing,
+    acknowledgments: Option<Vec<String>>,
+    overwrite: bool,
+    evidence: Evidence,
+}
+
+/// Delivers what cutoff 2 authorized, and concludes.
+pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Session, prepared: &Prepared) -> End {
+    let baseline = match baseline(work, record.as_ref(), session, prepared).await {
+        Ok(baseline) => baseline,
+        Err(end) => return End::Delivered(end),
+    };
+    let form = match form(work, record.as_ref(), session, baseline.overwrite).await {
+        Ok(form) => form,
+        Err(why) => return never_sent(record.as_ref(), why).await,
+    };
+    let reader = Reader::new(session.clone(), prepared.names.clone());
+    let writer = Writer::new(
+        session.clone(),
+        prepared.names.clone(),
+        form,
+        prepared.file.clone(),
+        Arc::clone(record) as Arc<dyn remote::Fence>,
+        Arc::clone(record) as Arc<dyn remote::Journal>,
+    );
+    let began = Instant::now();
+    let called = work
+        .bundle
+        .deliver(&work.destination, &work.job, &prepared.expected, &baseline.look, reader, writer.clone())
+        .await;
+    // A call that was dropped leaves its remote operation running: the journal is read when that has ended.
+    let sending = writer.outcome().await;
+    let answered = Instant::now();
+    let mut receipt = receipt(&sending);
+    match called {
+        Ok(reported) => receipt.reported = serde_json::to_value(&reported).ok(),
+        Err(error) => receipt.call = Some(error.to_string()),
+    }
+    settle(work, &sending).await;
+    let looks = look::at_the_end(work, session, prepared, baseline.acknowledgments.as_deref(), &sending).await;
+    let waited = Waited { since_began: began.elapsed(), since_answer: answered.elapsed() };
+    end(work, record.as_ref(), &writer, &baseline, prepared, sending, receipt, looks, waited).await
+}
+
+/// Lists, has it recorded with the name that the temporary file will have, and decides whether to send at all.
+async fn baseline(
+    work: &Work,
+    record: &dyn Record,
+    session: &Session,
+    prepared: &Prepared,
+) -> Result<Baseline, Delivered> {
+    // Without the record of the others nothing under the final name is identified, which is the cautious side.
+    let history = record.history().await.unwrap_or_else(|_| KeyHistory::unreadable());
+    let seen = before::look(work, session, &prepared.expected.name, &history).await;
+    let acknowledgments = look::acknowledgments_there(work, session, prepared).await;
+    let reader = Reader::new(session.clone(), prepared.names.clone());
+    // The plugin is asked without a way to stop it: from here on a stop request is too late.
+    let asked = tokio_util::sync::CancellationToken::new();
+    let reported =
+        work.bundle.baseline(&work.destination, &work.job, &prepared.expected.name, reader, &asked).await.ok();
+    for difference in reported.iter().flat_map(|reported| compare::differences(&seen.look, reported)) {
+        tracing::warn!(job = %work.job.id, attempt = %work.job.attempt, difference, "the plugin's baseline differs from the host's");
+    }
+    let evidence = Evidence::Baseline {
+        look: seen.look.clone(),
+        temporary: prepared.names.temporary.clone(),
+        acknowledgments: acknowledgments.clone(),
+        reported,
+    };
+    if let Err(error) = record.append(&evidence).await {
+        tracing::error!(job = %work.job.id, attempt = %work.job.attempt, %error, "the baseline could not be recorded; nothing is sent");
+        return Err(Delivered::Concluded(Conclusion::NotDelivered(NotDeliveredProof::NeverSent)));
+    }
+    match seen.answer {
+        Before::Go | Before::GoOver => {
+            Ok(Baseline { overwrite: seen.answer == Before::GoOver, look: seen.look, acknowledgments, evidence })
+        }
+        Before::FinalNameOccupied => Err(Delivered::Occupied { cause: seen.cause() }),
+        Before::OriginalDelivered => Err(Delivered::OriginalThere { cause: seen.cause() }),
+        Before::CannotTell => Err(Delivered::Concluded(Conclusion::NotDelivered(NotDeliveredProof::NeverSent))),
+    }
+}
+
+/// The form of the publish, fixed before the fence: by what this server was shown to do, now or earlier.
+async fn form(work: &Work, record: &dyn Record, session: &Session, overwrite: bool) -> Result<PublishForm, String> {
+    let server = session.server();
+    let known = record.proof(server).await.map_err(|error| error.to_string())?;
+    let proof = if let Some(proof) = known {
+        proof
+    } else {
+        let scratch = ScratchNames::new(&work.bundle.manifest.names.temporary);
+        let proof = remote::prove(session, &scratch)
+            .await
+            .map_err(|error| format!("the server could not be tried on scratch names: {error}"))?;
+        // An attempt that cannot keep the proof still has it; the next one tries again.
+        if let Err(error) = record.keep_proof(server, &proof).await {
+            tracing::warn!(job = %work.job.id, %error, "how the server publishes could not be kept");
+        }
+        proof
+    };
+    let contract = &work.bundle.manifest.contract;
+    if let Some(form) = remote::choose_form(&proof, contract, overwrite) {
+        return Ok(form);
+    }
+    let why = if overwrite {
+        "the server was shown no way to replace a file in one step, so the agreed overwrite cannot be done"
+    } else {
+        "the server was shown no way to publish that refuses an existing name; agree on exclusive create with a trigger file, \
+         or ask the partner for a server that refuses"
+    };
+    record.attention(why).await;
+    Err(why.to_owned())
+}
+
+/// Nothing was sent, and nothing will be.
+async fn never_sent(record: &dyn Record, why: String) -> End {
+    let conclusion = Conclusion::NotDelivered(NotDeliveredProof::NeverSent);
+    let receipt = Receipt { call: Some(why), conclusion: Some(conclusion.code().to_owned()), ..Receipt::default() };
+    if let Err(error) = record.append(&Evidence::Receipt(receipt)).await {
+        tracing::error!(%error, "why nothing was sent could not be recorded");
+    }
+    End::Delivered(Delivered::Concluded(conclusion))
+}
+
+fn receipt(sending: &Sending) -> Receipt {
+    Receipt {
+        bytes_read_back: sending.sent.as_ref().map(|sent| sent.bytes),
+        auxiliary: sending.put.clone(),
+        temporary_removed: sending.temporary_removed,
+        ..Receipt::default()
+    }
+}
+
+/// A look that comes earlier than the contract's `settle` proves neither absence nor sameness. An attempt waits for a
+/// short one; for a long one the outcome stays open until a later look.
+async fn settle(work: &Work, sending: &Sending) {
+    const LONGEST_WAIT: Duration = Duration::from_secs(30);
+    if let (Some(settle), Some(_)) = (work.bundle.manifest.contract.settle, &sending.publish)
+        && settle <= LONGEST_WAIT
+    {
+        tokio::time::sleep(settle).await;
+    }
+}
+
+/// Monotonic times of this process. They only make a conclusion more cautious: the record's own times are later.
+struct Waited {
+    since_began: Duration,
+    since_answer: Duration,
+}
+
+#[expect(clippy::too_many_arguments, reason = "the end of an attempt brings together everything that it knows")]
+async fn end(
+    work: &Work,
+    record: &dyn Record,
+    writer: &Writer,
+    baseline: &Baseline,
+    prepared: &Prepared,
+    sending: Sending,
+    mut receipt: Receipt,
+    looks: Looks,
+    waited: Waited,
+) -> End {
+    look::add_to(&mut receipt, looks);
+    let history = record.history().await.unwrap_or_else(|_| KeyHistory::unreadable());
+    let contract = &work.bundle.manifest.contract;
+    let publish = sending.publish.as_ref().map(|(form, answer)| (*form, answer));
+    let evidence = [baseline.evidence.clone(), Evidence::Receipt(receipt.clone())];
+    let conclusion = conclude(&compare::facts(&OnRecord {
+        expected: &prepared.expected,
+        key: &work.job.delivery_key,
+        attempt: &work.job.attempt.to_string(),
+        contract,
+        publish: compare::publish_of_the_attempt(publish, contract),
+        evidence: &evidence,
+        others: &history.others,
+        attempts_past_the_fence: history.past_fence,
+        looked_after: waited.since_began,
+        looked_since_answer: waited.since_answer,
+    }));
+    if contract.may_remove_temporaries && matches!(conclusion, Conclusion::NotDelivered(_)) && sending.sent_something {
+        receipt.temporary_removed = Some(writer.remove_temporary().await.is_ok());
+    }
+    receipt.conclusion = Some(conclusion.code().to_owned());
+    for difference in &receipt.differences {
+        tracing::warn!(job = %work.job.id, attempt = %work.job.attempt, difference, "the plugin's receipt differs from what the host saw");
+    }
+    if let Err(error) = record.append(&Evidence::Receipt(receipt)).await {
+        // The conclusion stands on evidence. Where that cannot be kept, recovery looks for itself.
+        tracing::error!(job = %work.job.id, attempt = %work.job.attempt, %error, "the receipt could not be recorded");
+        if matches!(conclusion, Conclusion::Completed(_)) {
+            return End::Nothing { why: error.to_string() };
+        }
+    }
+    End::Delivered(Delivered::Concluded(conclusion))
+}

@@ -1,0 +1,130 @@
+//! The host's own looks at the end of an attempt: final name, temporary name, acknowledgments.
+//!
+//! What the plugin reported is kept beside them, and each difference is put in words. A session that was lost during the
+//! delivery is replaced by a fresh one for looking; where none can be had, nothing is known, and that is what is said.
+
+use std::time::Duration;
+
+use super::Work;
+use super::prepare::Prepared;
+use crate::job::evidence::{Acknowledged, Receipt};
+use crate::job::facts::{Found, Listing};
+use crate::job::names::Parts;
+use crate::job::verdict::acknowledgment::{File, MAX_BYTES, Reader as Acknowledgments};
+use crate::job::verdict::compare;
+use crate::remote::{self, Reader, Sending, Session};
+
+/// How long a fresh session for looking may take.
+const RECONNECT_WITHIN: Duration = Duration::from_secs(20);
+
+/// Acknowledgment files that are read at most; a partner writes one for each delivery.
+const MOST_ACKNOWLEDGMENTS: u32 = 64;
+
+/// What the looks at the end of an attempt showed.
+pub(super) struct Looks {
+    final_name: Listing,
+    temporary: Option<Listing>,
+    acknowledgment: Option<Acknowledged>,
+}
+
+/// Looks at everything that the conclusion rests on.
+pub(super) async fn at_the_end(
+    work: &Work,
+    session: &Session,
+    prepared: &Prepared,
+    there_before: Option<&[String]>,
+    sending: &Sending,
+) -> Looks {
+    let fresh = if session.is_usable() { None } else { Some(reconnect(work).await) };
+    let session = match &fresh {
+        None => session,
+        Some(Ok(fresh)) => fresh,
+        Some(Err(why)) => return nothing_known(prepared, why),
+    };
+    let read_back = work.bundle.manifest.limits.read_back_bytes();
+    let final_name = remote::look(session, &prepared.expected.name, read_back).await;
+    let temporary = match &prepared.names.temporary {
+        Some(name) => Some(remote::look(session, name, 0).await),
+        None => None,
+    };
+    let acknowledgment = acknowledgment(work, session, prepared, there_before, sending).await;
+    if let Some(Ok(fresh)) = fresh {
+        fresh.close().await;
+    }
+    Looks { final_name, temporary, acknowledgment }
+}
+
+async fn reconnect(work: &Work) -> Result<Session, String> {
+    let connect = work.sessions.checkout(work.destination.id, &work.destination.endpoint);
+    match tokio::time::timeout(RECONNECT_WITHIN, connect).await {
+        Ok(session) => session.map_err(|error| error.to_string()),
+        Err(_) => Err(format!("no session for looking within {} s", RECONNECT_WITHIN.as_secs())),
+    }
+}
+
+fn nothing_known(prepared: &Prepared, why: &str) -> Looks {
+    let unknown = |at: &str| Listing {
+        at: at.to_owned(),
+        found: Found::Unknown { why: why.to_owned() },
+        sha256: None,
+        hashed_by: None,
+    };
+    Looks {
+        final_name: unknown(&prepared.expected.name),
+        temporary: prepared.names.temporary.as_deref().map(unknown),
+        acknowledgment: None,
+    }
+}
+
+/// Adds the looks to the receipt, with every difference from the plugin's report.
+pub(super) fn add_to(receipt: &mut Receipt, looks: Looks) {
+    let reported = receipt.reported.as_ref().and_then(|reported| reported.get("listing"));
+    if let Some(reported) = reported.and_then(|listing| serde_json::from_value::<Listing>(listing.clone()).ok()) {
+        receipt.differences = compare::differences(&looks.final_name, &reported);
+    }
+    receipt.look = Some(looks.final_name);
+    receipt.temporary = looks.temporary;
+    receipt.acknowledgment = looks.acknowledgment;
+}
+
+/// Acknowledgment files that are there before anything is sent; they say nothing of this attempt. `None` where none are
+/// agreed or they cannot be listed: then none that is found later was shown to be new.
+pub(super) async fn acknowledgments_there(work: &Work, session: &Session, prepared: &Prepared) -> Option<Vec<String>> {
+    work.bundle.manifest.contract.acknowledgment.as_ref()?;
+    let reader = Reader::new(session.clone(), prepared.names.clone());
+    reader.acknowledgments(MOST_ACKNOWLEDGMENTS).await.ok()
+}
+
+/// The acknowledgment that weighs most, read by the host itself.
+async fn acknowledgment(
+    work: &Work,
+    session: &Session,
+    prepared: &Prepared,
+    there_before: Option<&[String]>,
+    sending: &Sending,
+) -> Option<Acknowledged> {
+    let contract = &work.bundle.manifest.contract;
+    let there_before = there_before?;
+    let expressions = Acknowledgments::new(contract, contract).ok()?;
+    let attempt = work.job.attempt.to_string();
+    let parts = Parts { key: &work.job.delivery_key, attempt: &attempt, final_name: &prepared.expected.name };
+    let reader = Reader::new(session.clone(), prepared.names.clone());
+    let mut best = None;
+    for name in reader.acknowledgments(MOST_ACKNOWLEDGMENTS).await.unwrap_or_default() {
+        let most = u32::try_from(MAX_BYTES + 1).unwrap_or(u32::MAX);
+        let Ok(bytes) = reader.read(&name, 0, most).await else { continue };
+        let file = File {
+            name: &name,
+            bytes: &bytes,
+            absent_before: !there_before.contains(&name),
+            written_by_us: sending.put.iter().any(|put| put.name == name),
+        };
+        match expressions.read(file, parts) {
+            // What speaks against a delivery weighs more than what speaks for it.
+            Ok(said) if said.says != "accepted" => return Some(said),
+            Ok(said) => best = best.or(Some(said)),
+            Err(_) => {}
+        }
+    }
+    best
+}

@@ -1,0 +1,166 @@
+//! Up to cutoff 2: build the file, reach the partner, name, list, authorize.
+//!
+//! Everything here can be undone by letting go of it: the file has no name, and at the partner nothing was written.
+//! A stop request, a lost lease and a shutdown end it at once. `Stopped` needs the recorded request; a lost lease
+//! writes nothing, and a shutdown hands the work back.
+
+use super::before;
+use super::record::{Authorization, End, Place, Record, Release};
+use super::{StopReason, Work};
+use crate::job::facts::FileFacts;
+use crate::job::names::{self, Parts};
+use crate::job::status::FailureReason;
+use crate::job::verdict::Before;
+use crate::plugin::CallError;
+use crate::remote::{Names, Reader, Session};
+use crate::spool::SpoolFile;
+
+/// What cutoff 2 authorized.
+pub(super) struct Prepared {
+    pub file: SpoolFile,
+    pub expected: FileFacts,
+    /// All names that this attempt may touch.
+    pub names: Names,
+}
+
+/// Names, lists and passes cutoff 2, or says how the attempt ends before it.
+pub(super) async fn authorized(
+    work: &Work,
+    record: &dyn Record,
+    session: &Session,
+    file: SpoolFile,
+) -> Result<Prepared, End> {
+    let name = name(work).await?;
+    let expected = FileFacts { name, bytes: file.bytes(), sha256: file.sha256() };
+    let names = mint(work, &expected.name)?;
+    let prepared = Prepared { file, expected, names };
+    list(work, record, session, &prepared).await?;
+    authorize(work, record, session, &prepared).await?;
+    Ok(prepared)
+}
+
+pub(super) async fn build(work: &Work) -> Result<SpoolFile, End> {
+    let limit_bytes = work.bundle.manifest.limits.output_bytes();
+    let draft =
+        work.spool.create(limit_bytes).map_err(|error| failed(FailureReason::BuildFailed, error.to_string()))?;
+    match work.bundle.build(&work.destination, &work.job, draft, work.stop.token()).await {
+        Ok(built) => {
+            tracing::info!(job = %work.job.id, attempt = %work.job.attempt, rows = built.rows, bytes = built.file.bytes(), "file built");
+            Ok(built.file)
+        }
+        Err(CallError::Stopped) => Err(stopped(work, "building")),
+        Err(error) => Err(failed(FailureReason::BuildFailed, error.to_string())),
+    }
+}
+
+/// A session with the partner's server. Nothing is written there.
+pub(super) async fn reach(work: &Work) -> Result<Session, End> {
+    tokio::select! {
+        biased;
+        () = work.stop.token().cancelled() => Err(stopped(work, "connecting")),
+        session = work.sessions.checkout(work.destination.id, &work.destination.endpoint) => {
+            session.map_err(|error| End::Released(Release::Partner(error)))
+        }
+    }
+}
+
+/// The plugin's final name, held against the manifest's pattern.
+async fn name(work: &Work) -> Result<String, End> {
+    let name = match work.bundle.final_name(&work.destination, &work.job, work.stop.token()).await {
+        Ok(name) => name,
+        Err(CallError::Stopped) => return Err(stopped(work, "naming")),
+        Err(error) => return Err(failed(FailureReason::BuildFailed, error.to_string())),
+    };
+    names::check_name(&name).map_err(|error| failed(FailureReason::BuildFailed, error.to_string()))?;
+    let pattern = &work.bundle.manifest.names.final_name;
+    let parts = Parts { key: &work.job.delivery_key, ..Parts::default() };
+    if pattern.matches(&name, parts) {
+        Ok(name)
+    } else {
+        let cause = format!(
+            "the plugin named the file {name:?}, which the manifest's names.final {:?} does not allow for the delivery key {:?}",
+            pattern.to_string(),
+            work.job.delivery_key
+        );
+        Err(failed(FailureReason::BuildFailed, cause))
+    }
+}
+
+/// Every name that this attempt may touch: minted by the host from the manifest's patterns.
+fn mint(work: &Work, final_name: &str) -> Result<Names, End> {
+    let attempt = work.job.attempt.to_string();
+    let parts = Parts { key: &work.job.delivery_key, attempt: &attempt, final_name };
+    Names::mint(&work.bundle.manifest, parts).map_err(|error| failed(FailureReason::BuildFailed, error.to_string()))
+}
+
+/// Lists the final name while a stop request can still win. The recorded baseline comes after cutoff 2.
+async fn list(work: &Work, record: &dyn Record, session: &Session, prepared: &Prepared) -> Result<(), End> {
+    let history = record.history().await.map_err(|error| End::Nothing { why: error.to_string() })?;
+    let seen = tokio::select! {
+        biased;
+        () = work.stop.token().cancelled() => return Err(stopped(work, "listing")),
+        seen = before::look(work, session, &prepared.expected.name, &history) => seen,
+    };
+    match seen.answer {
+        Before::Go | Before::GoOver => {}
+        Before::FinalNameOccupied => return Err(failed(FailureReason::FinalNameOccupied, seen.cause())),
+        Before::OriginalDelivered => return Err(failed(FailureReason::OriginalDelivered, seen.cause())),
+        Before::CannotTell => return Err(End::Released(Release::LookFailed { why: seen.cause() })),
+    }
+    // The plugin's own baseline is a report. Asking for it before cutoff 2 finds a plugin that traps there while
+    // nothing has left the process.
+    let reader = Reader::new(session.clone(), prepared.names.clone());
+    match work.bundle.baseline(&work.destination, &work.job, &prepared.expected.name, reader, work.stop.token()).await {
+        Ok(_) => Ok(()),
+        Err(CallError::Stopped) => Err(stopped(work, "listing")),
+        Err(error) => Err(failed(FailureReason::BuildFailed, error.to_string())),
+    }
+}
+
+async fn authorize(work: &Work, record: &dyn Record, session: &Session, prepared: &Prepared) -> Result<(), End> {
+    let endpoint = &work.destination.endpoint;
+    let place = Place {
+        endpoint: format!("{}:{}", endpoint.host, endpoint.port),
+        directory: session.server().directory.clone(),
+    };
+    let mut answer = record.authorize(&prepared.expected, &place).await;
+    if answer == Authorization::LeaseLapsed && record.renew_now().await {
+        answer = record.authorize(&prepared.expected, &place).await;
+    }
+    match answer {
+        Authorization::Authorized => Ok(()),
+        Authorization::StopRecorded => Err(End::Stopped { during: "authorizing" }),
+        Authorization::OriginalCompleted => Err(failed(
+            FailureReason::OriginalDelivered,
+            "the original of this replacement is recorded as Completed; nothing was sent".to_owned(),
+        )),
+        Authorization::NameTaken => Err(failed(
+            FailureReason::FinalNameOccupied,
+            format!("another delivery key holds the final name {:?} at this server; nothing was sent", prepared.expected.name),
+        )),
+        Authorization::Moved => Err(failed(
+            FailureReason::BuildFailed,
+            format!(
+                "a replacement keeps the destination and the final name of the earlier attempts of its key, but this one would write {:?}",
+                prepared.expected.name
+            ),
+        )),
+        Authorization::LeaseLapsed => {
+            Err(End::Nothing { why: "the lease ran out and could not be renewed".to_owned() })
+        }
+        Authorization::NotOwner => Err(End::Nothing { why: "the job was taken over".to_owned() }),
+        Authorization::Unknown { why } => Err(End::Nothing { why }),
+    }
+}
+
+fn stopped(work: &Work, during: &'static str) -> End {
+    match work.stop.reason() {
+        Some(StopReason::Requested) => End::Stopped { during },
+        Some(StopReason::OwnershipLost) => End::Nothing { why: "the job was taken over".to_owned() },
+        Some(StopReason::ShuttingDown) | None => End::Released(Release::ShuttingDown),
+    }
+}
+
+fn failed(reason: FailureReason, cause: String) -> End {
+    End::Failed { reason, cause }
+}

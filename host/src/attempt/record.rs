@@ -1,0 +1,135 @@
+//! What an attempt must have recorded, and the answers that decide how it goes on.
+
+use futures::future::BoxFuture;
+
+use crate::job::evidence::Evidence;
+use crate::job::facts::FileFacts;
+use crate::job::status::{FailureReason, Status};
+use crate::job::verdict::Conclusion;
+use crate::remote::{ConnectError, Fence, Journal, Proof, ServerFacts};
+
+/// The record of one attempt. Every write asks for the attempt; a write that another owner's commit overtook says so.
+///
+/// The publish fence and the durable journal are parts of it that `remote` calls by itself, so that no plugin passes them by.
+pub trait Record: Fence + Journal {
+    /// Cutoff 2.
+    fn authorize<'a>(&'a self, expected: &'a FileFacts, place: &'a Place) -> BoxFuture<'a, Authorization>;
+    /// One renewal now; true if no takeover has been committed.
+    fn renew_now(&self) -> BoxFuture<'_, bool>;
+    /// Appends evidence of this attempt, whoever owns the job now.
+    fn append<'a>(&'a self, evidence: &'a Evidence) -> BoxFuture<'a, Result<(), NotRecorded>>;
+    /// What is recorded about the other attempts of this delivery key, or of the reused name.
+    fn history(&self) -> BoxFuture<'_, Result<KeyHistory, NotRecorded>>;
+    /// How this server was shown to publish, if it was, with this banner and these extensions.
+    fn proof<'a>(&'a self, server: &'a ServerFacts) -> BoxFuture<'a, Result<Option<Proof>, NotRecorded>>;
+    /// Marks the destination: a person must mend it before the next job goes there.
+    fn attention<'a>(&'a self, why: &'a str) -> BoxFuture<'a, ()>;
+    /// Keeps a new proof for the next attempts.
+    fn keep_proof<'a>(&'a self, server: &'a ServerFacts, proof: &'a Proof) -> BoxFuture<'a, Result<(), NotRecorded>>;
+    /// The terminal write, or the release.
+    fn finish<'a>(&'a self, end: &'a End) -> BoxFuture<'a, Terminal>;
+}
+
+/// Nothing could be written or read; the attempt must not rely on it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the record could not be kept: {why}")]
+pub struct NotRecorded {
+    pub why: String,
+}
+
+/// Where the names of this attempt lie. No two delivery keys get the same final name there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Host and port of the partner's server.
+    pub endpoint: String,
+    /// The destination's directory, as the server resolved it.
+    pub directory: String,
+}
+
+/// The answer to cutoff 2.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Authorization {
+    /// This attempt may deliver.
+    Authorized,
+    /// A stop request was recorded first.
+    StopRecorded,
+    /// Still the owner, but the lease ran out; one renewal may help.
+    LeaseLapsed,
+    /// Another attempt or a terminal state holds the row.
+    NotOwner,
+    /// The original of this replacement is Completed.
+    OriginalCompleted,
+    /// Another delivery key holds this final name.
+    NameTaken,
+    /// A replacement must keep its original's destination and final name.
+    Moved,
+    /// The answer was lost and the row could not be read again; recovery takes it from there.
+    Unknown { why: String },
+}
+
+/// What is recorded about the other attempts that could have written the same final name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KeyHistory {
+    /// What every other authorized attempt of the key, or of the reused name, was to deliver; `None` where it is not known.
+    pub others: Vec<Option<FileFacts>>,
+    /// Attempts of the key that passed the publish fence, this one included.
+    pub past_fence: u32,
+    /// Under a reused name: the file that we delivered there last.
+    pub last: Option<FileFacts>,
+}
+
+impl KeyHistory {
+    /// What must be assumed where the record cannot be read: another attempt with the same content, past the fence.
+    pub fn unreadable() -> Self {
+        Self { others: vec![None], past_fence: 2, last: None }
+    }
+}
+
+/// How an attempt ends.
+#[derive(Debug)]
+pub enum End {
+    /// Running → Stopped; the statement demands the recorded request.
+    Stopped { during: &'static str },
+    /// Running → Failed. The cause is for operators and holds no personal data.
+    Failed { reason: FailureReason, cause: String },
+    /// Running → Queued.
+    Released(Release),
+    /// Delivering → Completed, Failed or OutcomeUnknown.
+    Delivered(Delivered),
+    /// The row is another's, or cannot be reached: nothing is written, recovery takes it from there.
+    Nothing { why: String },
+}
+
+/// Why work is handed back before cutoff 2.
+#[derive(Debug)]
+pub enum Release {
+    /// The partner could not be reached, or refused us; the destination is paused or needs attention.
+    Partner(ConnectError),
+    /// The partner's server went silent while we looked.
+    LookFailed {
+        why: String,
+    },
+    ShuttingDown,
+}
+
+/// The end of an authorized attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delivered {
+    /// By the verdict over what was journaled and seen.
+    Concluded(Conclusion),
+    /// The recorded baseline showed the name occupied: nothing was sent.
+    Occupied { cause: String },
+    /// A replacement found its original's file: nothing was sent.
+    OriginalThere { cause: String },
+}
+
+/// What became of the last write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Terminal {
+    /// The row stands in this state, written by this attempt.
+    Written(Status),
+    /// It matched nothing: a takeover or another writer came first.
+    NotOwner,
+    /// Nothing was tried, or the answer was lost and the row could not be read again.
+    Unwritten { why: String },
+}

@@ -1,0 +1,46 @@
+//! Why preparation should end early. Past cutoff 2 nobody listens to it.
+
+use std::sync::{Arc, OnceLock};
+
+use tokio_util::sync::CancellationToken;
+
+/// The first reason counts; later ones find the attempt already ending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// An operator's request is recorded on the row.
+    Requested,
+    /// A renewal matched nothing: a takeover was committed.
+    OwnershipLost,
+    /// The host is shutting down: the work is handed back.
+    ShuttingDown,
+}
+
+/// A signal to end preparation, with its reason.
+#[derive(Debug, Clone, Default)]
+pub struct Stop {
+    token: CancellationToken,
+    reason: Arc<OnceLock<StopReason>>,
+}
+
+impl Stop {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Signals the end.
+    pub fn signal(&self, reason: StopReason) {
+        // A second reason is not an error: the attempt ends by the first.
+        let _ = self.reason.set(reason);
+        self.token.cancel();
+    }
+
+    /// The reason, once it was signalled.
+    pub fn reason(&self) -> Option<StopReason> {
+        self.reason.get().copied()
+    }
+
+    /// For code that ends its work when the signal comes.
+    pub fn token(&self) -> &CancellationToken {
+        &self.token
+    }
+}

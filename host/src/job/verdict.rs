@@ -1,1 +1,0 @@
-//! The verdict: what the host concludes from facts already compared.

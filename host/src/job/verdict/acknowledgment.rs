@@ -1,0 +1,294 @@
+//! Reading a partner's acknowledgment files against the contract's expressions.
+//!
+//! A file counts only if the host read it itself, its name is one that the contract's pattern stands for, it was not
+//! there at the baseline, we did not write it, and an expression matches its bytes. What it names is what the
+//! expression captured (`key`, `attempt`, `sha256`) and what its own name can only mean. Where the contract changed
+//! since the claim, both descriptions are read: each must say accepted, and one that says refused is enough.
+
+use regex::bytes::{Captures, Regex, RegexBuilder};
+
+use crate::job::contract::{Acknowledgment, Contract};
+use crate::job::evidence::Acknowledged;
+use crate::job::names::{NamePattern, Parts};
+
+/// The most bytes of an acknowledgment that are read. Longer ones count for nothing, and a person reads them.
+pub const MAX_BYTES: usize = 64 * 1024;
+
+/// The most memory that a compiled expression may take, so that a manifest cannot exhaust the host.
+const MAX_COMPILED_BYTES: usize = 1024 * 1024;
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("the contract's `{which}` expression {expression:?} cannot be used; correct it in partner.toml")]
+pub struct ExpressionError {
+    pub which: &'static str,
+    pub expression: String,
+    #[source]
+    pub source: regex::Error,
+}
+
+/// A file that may carry an acknowledgment, as the host read it.
+#[derive(Debug, Clone, Copy)]
+pub struct File<'a> {
+    pub name: &'a str,
+    /// All of it, or more than [`MAX_BYTES`] of it.
+    pub bytes: &'a [u8],
+    /// The host's look before sending showed that no file of this name was there.
+    pub absent_before: bool,
+    /// One of the names that this or another attempt of ours wrote.
+    pub written_by_us: bool,
+}
+
+/// Why a file is no acknowledgment of this delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disregarded {
+    NoneAgreed,
+    OtherName,
+    ThereBefore,
+    WrittenByUs,
+    TooLong,
+    SaysNothing,
+    AboutAnother,
+}
+
+/// The contract's acknowledgments, compiled.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    described: Vec<Described>,
+}
+
+#[derive(Debug, Clone)]
+struct Described {
+    name: NamePattern,
+    names_reused: bool,
+    accept: Regex,
+    refuse: Option<Regex>,
+    duplicate: Option<Regex>,
+}
+
+impl Reader {
+    /// For the contract of the claim and the one of now; a contract that did not change is read once.
+    pub fn new(then: &Contract, now: &Contract) -> Result<Self, ExpressionError> {
+        let mut described = Vec::new();
+        let same = then.acknowledgment == now.acknowledgment && then.names_reused == now.names_reused;
+        for contract in std::iter::once(then).chain((!same).then_some(now)) {
+            if let Some(acknowledgment) = &contract.acknowledgment {
+                described.push(Described::new(acknowledgment, contract.names_reused)?);
+            }
+        }
+        Ok(Self { described })
+    }
+
+    /// What the file says of the delivery that `parts` name, or why it says nothing of it.
+    pub fn read(&self, file: File<'_>, parts: Parts<'_>) -> Result<Acknowledged, Disregarded> {
+        let mut strictest: Option<Result<Acknowledged, Disregarded>> = None;
+        for described in &self.described {
+            let reading = described.read(file, parts);
+            strictest = Some(match strictest {
+                Some(earlier) if strictness(&earlier) >= strictness(&reading) => earlier,
+                Some(_) | None => reading,
+            });
+        }
+        strictest.unwrap_or(Err(Disregarded::NoneAgreed))
+    }
+}
+
+/// What is said against a delivery weighs most, then silence.
+fn strictness(reading: &Result<Acknowledged, Disregarded>) -> u8 {
+    match reading {
+        Ok(acknowledged) if acknowledged.says == "refused" => 3,
+        Ok(acknowledged) if acknowledged.says == "duplicate" => 2,
+        Err(_) => 1,
+        Ok(_) => 0,
+    }
+}
+
+impl Described {
+    fn new(acknowledgment: &Acknowledgment, names_reused: bool) -> Result<Self, ExpressionError> {
+        let optional = |which, expression: &Option<String>| {
+            expression.as_deref().map(|expression| compile(which, expression)).transpose()
+        };
+        Ok(Self {
+            name: acknowledgment.name.clone(),
+            names_reused,
+            accept: compile("accept", &acknowledgment.accept)?,
+            refuse: optional("refuse", &acknowledgment.refuse)?,
+            duplicate: optional("duplicate", &acknowledgment.duplicate)?,
+        })
+    }
+
+    fn read(&self, file: File<'_>, parts: Parts<'_>) -> Result<Acknowledged, Disregarded> {
+        if !self.name.matches(file.name, parts) {
+            return Err(Disregarded::OtherName);
+        }
+        if file.written_by_us {
+            return Err(Disregarded::WrittenByUs);
+        }
+        if !file.absent_before {
+            return Err(Disregarded::ThereBefore);
+        }
+        if file.bytes.len() > MAX_BYTES {
+            return Err(Disregarded::TooLong);
+        }
+        let mut about_another = false;
+        let said = [("refused", self.refuse.as_ref()), ("duplicate", self.duplicate.as_ref())];
+        for (says, expression) in said.into_iter().chain([("accepted", Some(&self.accept))]) {
+            let mut best: Option<Acknowledged> = None;
+            for captures in expression.iter().flat_map(|expression| expression.captures_iter(file.bytes)) {
+                match self.named(says, file.name, &captures, parts) {
+                    None => about_another = true,
+                    Some(named) => {
+                        if best.as_ref().is_none_or(|best| precision(best) < precision(&named)) {
+                            best = Some(named);
+                        }
+                    }
+                }
+            }
+            if let Some(best) = best {
+                return Ok(best);
+            }
+        }
+        Err(if about_another { Disregarded::AboutAnother } else { Disregarded::SaysNothing })
+    }
+
+    /// What one match names; `None` if that is another delivery, or none at all.
+    fn named(&self, says: &str, name: &str, captures: &Captures<'_>, parts: Parts<'_>) -> Option<Acknowledged> {
+        let captured = |group| captures.name(group).map(|found| String::from_utf8_lossy(found.as_bytes()).into_owned());
+        let key = captured("key").or_else(|| self.key_in_name(name, parts).then(|| parts.key.to_owned()));
+        let attempt =
+            captured("attempt").or_else(|| self.name.names_the_attempt().then(|| parts.attempt.to_owned()));
+        let sha256 = captured("sha256").map(|digest| digest.to_ascii_lowercase());
+        let for_us = key.as_deref().is_none_or(|key| key == parts.key)
+            && attempt.as_deref().is_none_or(|attempt| attempt.eq_ignore_ascii_case(parts.attempt));
+        let names_something = key.is_some() || attempt.is_some() || sha256.is_some();
+        (for_us && names_something).then(|| Acknowledged {
+            name: name.to_owned(),
+            says: says.to_owned(),
+            key,
+            attempt,
+            sha256,
+        })
+    }
+
+    /// True if the file's name can be about this key only. Under a reused name, the final name alone is not enough.
+    fn key_in_name(&self, name: &str, parts: Parts<'_>) -> bool {
+        if self.names_reused {
+            // A control character is in no key and in no name, so only a pattern with the key in it stops matching.
+            !self.name.matches(name, Parts { key: "\u{1}", ..parts })
+        } else {
+            self.name.names_the_key()
+        }
+    }
+}
+
+/// How much an acknowledgment pins down.
+fn precision(acknowledged: &Acknowledged) -> (bool, bool, bool) {
+    (acknowledged.attempt.is_some(), acknowledged.sha256.is_some(), acknowledged.key.is_some())
+}
+
+fn compile(which: &'static str, expression: &str) -> Result<Regex, ExpressionError> {
+    RegexBuilder::new(expression)
+        .size_limit(MAX_COMPILED_BYTES)
+        .dfa_size_limit(MAX_COMPILED_BYTES)
+        .build()
+        .map_err(|source| ExpressionError { which, expression: expression.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const PARTS: Parts<'static> = Parts { key: "k-1", attempt: "a-9", final_name: "contacts-k-1.csv" };
+
+    fn contract(name: &str, accept: &str) -> Contract {
+        Contract {
+            acknowledgment: Some(Acknowledgment {
+                name: NamePattern::parse(name).unwrap(),
+                accept: accept.to_owned(),
+                refuse: Some(r"(?m)^NO (?<key>\S+)".to_owned()),
+                duplicate: Some(r"(?m)^AGAIN (?<key>\S+)".to_owned()),
+                period: Duration::from_secs(60),
+            }),
+            ..Contract::default()
+        }
+    }
+
+    fn read(contract: &Contract, bytes: &str) -> Result<Acknowledged, Disregarded> {
+        let file = File { name: "ack/k-1.txt", bytes: bytes.as_bytes(), absent_before: true, written_by_us: false };
+        Reader::new(contract, contract).unwrap().read(file, PARTS)
+    }
+
+    #[test]
+    fn what_it_names_is_what_was_captured() {
+        let contract = contract("ack/*.txt", r"(?m)^OK (?<key>\S+)(?: (?<sha256>[0-9a-fA-F]{64}))?$");
+        assert_eq!(read(&contract, "OK k-1\n").unwrap().key.as_deref(), Some("k-1"));
+        let sha = "AB".repeat(32);
+        let many = format!("OK k-0\nOK k-1\nOK k-1 {sha}\n");
+        assert_eq!(read(&contract, &many).unwrap().sha256, Some(sha.to_lowercase()), "the most precise match counts");
+        assert_eq!(read(&contract, "OK k-2\n"), Err(Disregarded::AboutAnother));
+        assert_eq!(read(&contract, "NO k-2\nOK k-1\n").unwrap().says, "accepted");
+        assert_eq!(read(&contract, "OK k-1\nNO k-1\n").unwrap().says, "refused", "what contradicts weighs more");
+        assert_eq!(read(&contract, "AGAIN k-1\nOK k-1\n").unwrap().says, "duplicate");
+        assert_eq!(read(&contract, "hello"), Err(Disregarded::SaysNothing));
+    }
+
+    #[test]
+    fn an_acceptance_that_names_nothing_counts_only_by_its_own_name() {
+        assert_eq!(read(&contract("ack/{key}.txt", "^OK"), "OK").unwrap().key.as_deref(), Some("k-1"));
+        assert_eq!(read(&contract("ack/*.txt", "^OK"), "OK"), Err(Disregarded::AboutAnother));
+        assert_eq!(read(&contract("ack/{attempt}.txt", "^OK"), "OK"), Err(Disregarded::OtherName));
+    }
+
+    #[test]
+    fn under_a_reused_name_the_final_name_does_not_name_the_key() {
+        let read = |names_reused| {
+            let contract = Contract { names_reused, ..contract("{final}.ack", "^OK") };
+            let file =
+                File { name: "contacts-k-1.csv.ack", bytes: b"OK", absent_before: true, written_by_us: false };
+            Reader::new(&contract, &contract).unwrap().read(file, PARTS)
+        };
+        assert_eq!(read(false).unwrap().key.as_deref(), Some("k-1"));
+        assert_eq!(read(true), Err(Disregarded::AboutAnother));
+    }
+
+    #[test]
+    fn files_that_prove_nothing_are_named() {
+        let contract = contract("ack/{key}.txt", "^OK");
+        let reader = Reader::new(&contract, &contract).unwrap();
+        let file = File { name: "ack/k-1.txt", bytes: b"OK", absent_before: true, written_by_us: false };
+        let long = vec![b'x'; MAX_BYTES + 1];
+        assert!(reader.read(file, PARTS).is_ok());
+        for (file, why) in [
+            (File { name: "ack/k-2.txt", ..file }, Disregarded::OtherName),
+            (File { absent_before: false, ..file }, Disregarded::ThereBefore),
+            (File { written_by_us: true, ..file }, Disregarded::WrittenByUs),
+            (File { bytes: &long, ..file }, Disregarded::TooLong),
+        ] {
+            assert_eq!(reader.read(file, PARTS), Err(why));
+        }
+        let none = Reader::new(&Contract::default(), &Contract::default()).unwrap();
+        assert_eq!(none.read(file, PARTS), Err(Disregarded::NoneAgreed));
+    }
+
+    #[test]
+    fn a_contract_that_changed_is_read_both_ways_and_the_stricter_counts() {
+        let (then, now) = (contract("ack/{key}.txt", "^OK"), contract("ack/{key}.txt", "^(OK|FINE)"));
+        let reader = Reader::new(&then, &now).unwrap();
+        let read = |bytes: &'static str| {
+            let file = File { name: "ack/k-1.txt", bytes: bytes.as_bytes(), absent_before: true, written_by_us: false };
+            reader.read(file, PARTS).map(|acknowledged| acknowledged.says)
+        };
+        assert_eq!(read("OK").as_deref(), Ok("accepted"));
+        assert_eq!(read("FINE"), Err(Disregarded::SaysNothing));
+        assert_eq!(read("NO k-1").as_deref(), Ok("refused"));
+    }
+
+    #[test]
+    fn an_expression_that_cannot_be_used_is_refused() {
+        for expression in ["(", r"\w{1000}{1000}"] {
+            let contract = contract("ack/{key}.txt", expression);
+            assert_eq!(Reader::new(&contract, &contract).unwrap_err().which, "accept");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The verdict: what the host concludes from facts already compared.
+//!
+//! Two pure functions decide: [`before_sending`] whether an attempt may send at all, [`conclude`] what became of it. Both
+//! take facts that are small enums, so that their whole input space is enumerated by tests and printed as a table
+//! that people review (`golden/`). [`compare`] turns documents and rows into these facts, [`acknowledgment`] reads
+//! a partner's words, [`stricter`] weighs two versions of a contract.
+//!
+//! The rule it keeps: `Completed` needs evidence of a kind named in [`Proof`], `NotDelivered` needs a proof named in
+//! [`NotDeliveredProof`], and everything else is `Unknown` with its reason. What a plugin reports is no fact here.
+//!
+//! It does not promise that a look is recent, that an acknowledgment was read by the host, or that the database
+//! still says what it said: callers repeat those conditions in the statement that records the conclusion.
+
+pub mod acknowledgment;
+mod before_sending;
+pub mod compare;
+mod conclude;
+mod conclusion;
+mod facts;
+#[cfg(test)]
+mod space;
+pub mod stricter;
+
+pub use before_sending::{Before, BeforeFacts, Intent, Likeness, Standing, before_sending};
+pub use conclude::{Lost, conclude, without_fence};
+pub use conclusion::{Conclusion, NotDeliveredProof, Proof, WhyUnknown};
+pub use facts::{
+    Acceptance, Baseline, Compared, Facts, FinalName, Form, Others, Promises, Publish, Since, Temporary, Trigger,
+};
