@@ -118,7 +118,11 @@ async fn list(work: &Work, record: &dyn Record, session: &Session, prepared: &Pr
 }
 
 async fn authorize(work: &Work, record: &dyn Record, session: &Session, prepared: &Prepared) -> Result<(), End> {
-    let place = place(work, session, &prepared.expected.name);
+    let endpoint = &work.destination.endpoint;
+    let place = Place {
+        endpoint: format!("{}:{}", endpoint.host, endpoint.port),
+        directory: session.server().directory.clone(),
+    };
     let mut answer = record.authorize(&prepared.expected, &place).await;
     if answer == Authorization::LeaseLapsed && record.renew_now().await {
         answer = record.authorize(&prepared.expected, &place).await;
@@ -130,17 +134,14 @@ async fn authorize(work: &Work, record: &dyn Record, session: &Session, prepared
             FailureReason::OriginalDelivered,
             "the original of this replacement is recorded as Completed; nothing was sent".to_owned(),
         )),
-        Authorization::NameTaken { holder } => Err(failed(
+        Authorization::NameTaken => Err(failed(
             FailureReason::FinalNameOccupied,
-            format!(
-                "the final name {:?} belongs to the delivery key {holder:?}; nothing was sent",
-                prepared.expected.name
-            ),
+            format!("another delivery key holds the final name {:?} at this server; nothing was sent", prepared.expected.name),
         )),
-        Authorization::Moved { was } => Err(failed(
+        Authorization::Moved => Err(failed(
             FailureReason::BuildFailed,
             format!(
-                "a replacement keeps its original's destination and final name ({was}), but this one would write {:?}",
+                "a replacement keeps the destination and the final name of the earlier attempts of its key, but this one would write {:?}",
                 prepared.expected.name
             ),
         )),
@@ -149,20 +150,6 @@ async fn authorize(work: &Work, record: &dyn Record, session: &Session, prepared
         }
         Authorization::NotOwner => Err(End::Nothing { why: "the job was taken over".to_owned() }),
         Authorization::Unknown { why } => Err(End::Nothing { why }),
-    }
-}
-
-/// Where the final name lies: the folder that the server resolved, and the last part.
-fn place(work: &Work, session: &Session, name: &str) -> Place {
-    let endpoint = &work.destination.endpoint;
-    let (folder, last) = name.rsplit_once('/').map_or(("", name), |(folder, last)| (folder, last));
-    let root = session.server().directory.trim_end_matches('/');
-    let directory = if folder.is_empty() { root.to_owned() } else { format!("{root}/{folder}") };
-    Place {
-        endpoint: format!("{}:{}", endpoint.host.to_lowercase(), endpoint.port),
-        directory: if directory.is_empty() { "/".to_owned() } else { names::fold_name(&directory) },
-        folded_name: names::fold_name(last),
-        reused: work.bundle.manifest.contract.names_reused,
     }
 }
 

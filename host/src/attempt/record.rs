@@ -37,17 +37,13 @@ pub struct NotRecorded {
     pub why: String,
 }
 
-/// Where a final name lies, as the server resolves it.
+/// Where the names of this attempt lie. No two delivery keys get the same final name there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Host in lower case, and port.
+    /// Host and port of the partner's server.
     pub endpoint: String,
-    /// The directory of the final name, resolved by the server.
+    /// The destination's directory, as the server resolved it.
     pub directory: String,
-    /// The last part of the final name, case folded.
-    pub folded_name: String,
-    /// The contract lets a settled holder hand the name on.
-    pub reused: bool,
 }
 
 /// The answer to cutoff 2.
@@ -64,9 +60,9 @@ pub enum Authorization {
     /// The original of this replacement is Completed.
     OriginalCompleted,
     /// Another delivery key holds this final name.
-    NameTaken { holder: String },
+    NameTaken,
     /// A replacement must keep its original's destination and final name.
-    Moved { was: String },
+    Moved,
     /// The answer was lost and the row could not be read again; recovery takes it from there.
     Unknown { why: String },
 }

@@ -1,1 +1,215 @@
-//! To come.
+//! Configuration: a TOML file, overridden by the environment. The only place that reads the environment for settings.
+//!
+//! Every value has a safe default but the database and the partners directory. Passwords never stand in the file: they
+//! come from the environment (`WAYBILL_PASSWORD_WORKER` and so on) or from PostgreSQL's own password file.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::job::status::Role;
+
+/// Everything that `waybill serve` needs to know.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    pub database: Database,
+    pub directories: Directories,
+    pub worker: Worker,
+    pub dispatcher: Dispatcher,
+}
+
+/// `[database]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Database {
+    /// A PostgreSQL URL; its user is replaced by the role's login. `WAYBILL_DATABASE_URL` overrides it.
+    pub url: Option<String>,
+}
+
+/// `[directories]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Directories {
+    /// One sub-directory a partner. `WAYBILL_PARTNERS` overrides it.
+    pub partners: PathBuf,
+    /// Spool, compiled plugins, and the embedded database. `WAYBILL_DATA` overrides it.
+    pub data: PathBuf,
+}
+
+/// `[worker]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Worker {
+    /// Attempts at once on this host.
+    pub concurrency: usize,
+    /// How long a lease lasts after a renewal. Expiry only makes a takeover possible.
+    pub lease_seconds: u64,
+    /// How often it is renewed; it should fit three times into a lease.
+    pub renew_seconds: u64,
+    /// How often stop requests are looked for. Cutoff 2 refuses without it.
+    pub stop_poll_milliseconds: u64,
+    /// Attempts of a job before it is given up.
+    pub max_attempts: i32,
+    /// Wait before a job that was handed back is woken, doubled with each attempt up to the longest.
+    pub first_backoff_seconds: u64,
+    pub longest_backoff_seconds: u64,
+    /// How long a shutdown waits for deliveries under way.
+    pub shutdown_seconds: u64,
+    /// How long a session with a partner is kept open without a job.
+    pub session_idle_seconds: u64,
+}
+
+/// `[dispatcher]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Dispatcher {
+    /// Outbox rows that are claimed at once.
+    pub page: u32,
+    /// Where no signal comes, how often the outbox is looked at.
+    pub poll_milliseconds: u64,
+    /// How long a page is claimed.
+    pub lease_seconds: u64,
+}
+
+impl Default for Directories {
+    fn default() -> Self {
+        Self { partners: PathBuf::from("partners"), data: PathBuf::from("data") }
+    }
+}
+
+impl Default for Worker {
+    fn default() -> Self {
+        Self {
+            concurrency: 8,
+            lease_seconds: 60,
+            renew_seconds: 20,
+            stop_poll_milliseconds: 1000,
+            max_attempts: 5,
+            first_backoff_seconds: 30,
+            longest_backoff_seconds: 1800,
+            shutdown_seconds: 60,
+            session_idle_seconds: 60,
+        }
+    }
+}
+
+impl Default for Dispatcher {
+    fn default() -> Self {
+        Self { page: 10, poll_milliseconds: 500, lease_seconds: 60 }
+    }
+}
+
+/// Why the configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("the configuration file {path} cannot be read; create it, or name another with --config")]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    #[error("the configuration file {path} is not right: {what}")]
+    Wrong { path: PathBuf, what: String },
+    #[error("no database is named; set [database] url in the configuration or WAYBILL_DATABASE_URL, or use --embedded for a private one")]
+    NoDatabase,
+    #[error("[worker] {what}")]
+    Worker { what: String },
+}
+
+impl Config {
+    /// Reads the file, if one is named, and the environment.
+    pub fn load(path: Option<&Path>) -> Result<Self, ConfigError> {
+        let mut config = match path {
+            None => Self::default(),
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
+                Self::parse(path, &text)?
+            }
+        };
+        if let Some(url) = variable("WAYBILL_DATABASE_URL") {
+            config.database.url = Some(url);
+        }
+        if let Some(partners) = variable("WAYBILL_PARTNERS") {
+            config.directories.partners = partners.into();
+        }
+        if let Some(data) = variable("WAYBILL_DATA") {
+            config.directories.data = data.into();
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        // The parser's message carries line, column and the known keys.
+        toml::from_str(text)
+            .map_err(|error| ConfigError::Wrong { path: path.to_owned(), what: error.to_string().trim_end().to_owned() })
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let worker = &self.worker;
+        let wrong = |what: &str| Err(ConfigError::Worker { what: what.to_owned() });
+        if worker.concurrency == 0 {
+            return wrong("concurrency is 0: nothing would ever be delivered");
+        }
+        if worker.max_attempts < 1 {
+            return wrong("max_attempts must be at least 1");
+        }
+        if worker.renew_seconds == 0 || worker.renew_seconds * 2 > worker.lease_seconds {
+            return wrong("renew_seconds must fit at least twice into lease_seconds, or one lost renewal loses the job");
+        }
+        Ok(())
+    }
+
+    /// The database's address.
+    pub fn database_url(&self) -> Result<&str, ConfigError> {
+        self.database.url.as_deref().ok_or(ConfigError::NoDatabase)
+    }
+}
+
+impl Worker {
+    pub const fn lease(&self) -> Duration {
+        Duration::from_secs(self.lease_seconds)
+    }
+    pub const fn renew(&self) -> Duration {
+        Duration::from_secs(self.renew_seconds)
+    }
+    pub const fn shutdown(&self) -> Duration {
+        Duration::from_secs(self.shutdown_seconds)
+    }
+}
+
+/// The password of a role's login, where the environment gives one.
+pub fn password(role: Role) -> Option<String> {
+    let name = role.login().trim_start_matches("waybill_").to_uppercase();
+    variable(&format!("WAYBILL_PASSWORD_{name}"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the place that reads the environment")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_is_a_safe_configuration() {
+        let config = Config::parse(Path::new("waybill.toml"), "").unwrap();
+        assert_eq!(config, Config::default());
+        config.check().unwrap();
+    }
+
+    #[test]
+    fn a_wrong_key_is_named_with_its_line() {
+        let error = Config::parse(Path::new("waybill.toml"), "[worker]\nconcurency = 3\n").unwrap_err().to_string();
+        assert!(error.contains("waybill.toml") && error.contains("line 2") && error.contains("concurency"), "{error}");
+        assert!(error.contains("concurrency"), "the known keys are listed: {error}");
+    }
+
+    #[test]
+    fn a_lease_that_one_lost_renewal_would_lose_is_refused() {
+        let mut config = Config::default();
+        config.worker.renew_seconds = 40;
+        assert!(config.check().unwrap_err().to_string().contains("twice"));
+    }
+}

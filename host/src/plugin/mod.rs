@@ -1,1 +1,33 @@
-//! To come.
+//! Plugins: a partner's bundle on disk, its components in a sandbox, and the calls into them.
+//!
+//! [`Plugins`] reads the partners directory and refuses what is broken, bundle by bundle. A [`Bundle`] is immutable and
+//! shared, so that a running attempt keeps the components that it started with. Each call gets a store of its own
+//! with a limit on time, memory, output and log lines, and the store is thrown away with the call.
+//!
+//! The rule kept here: a plugin holds no credential, no socket, no file and no clock, and a call before cutoff 2 is
+//! handed nothing through which a write could be expressed. What a plugin returns is a report; this module bounds it
+//! and proves nothing with it. wasmtime and wit-component stay inside.
+
+mod bindings;
+mod bundle;
+mod cache;
+mod call;
+mod component;
+mod destinations;
+mod document;
+mod engine;
+mod error;
+mod manifest;
+mod patterns;
+mod registry;
+mod reported;
+mod worlds;
+
+pub use bundle::{Built, Bundle};
+pub use call::{CallError, FailureKind, LimitKind};
+pub use destinations::{Destination, OpenQuery};
+pub use document::DocumentError;
+pub use error::{BundleError, BundleFault, PluginError};
+pub use manifest::{Limits, Manifest, NamePatterns};
+pub use registry::{Loaded, PluginSettings, Plugins};
+pub use reported::{Reported, ReportedAcknowledgment};

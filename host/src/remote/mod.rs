@@ -1,1 +1,34 @@
-//! To come.
+//! The partner's server: the only place from which anything reaches it.
+//!
+//! In the order of an attempt: an [`Endpoint`] says where and with which secret; [`Sessions`] opens a [`Session`] or
+//! hands out the one kept from the last job; [`Names`] says all that this attempt may touch; a [`Reader`] looks, for a
+//! plugin, and [`look`] looks for the host; a [`Writer`], which exists only after cutoff 2, sends and publishes. The
+//! [`gate`] decides every one of a plugin's calls; [`Fence`] and [`Journal`] are how it reaches the job's record.
+//! [`prove`] shows beforehand which form of publishing a server really keeps.
+//!
+//! The rule: nothing that the partner could act on is created before the fence is committed, and no request whose
+//! effect matters is sent twice. What is known about a failure's effect is its type, [`RemoteError`].
+//!
+//! Not promised: that a server's yes is true. Whoever needs to know looks again.
+
+mod endpoint;
+mod error;
+pub mod gate;
+mod journal;
+mod look;
+mod names;
+mod prove;
+mod reader;
+pub mod sftp;
+mod writer;
+
+pub use endpoint::{Endpoint, SecretRef};
+pub use error::{ConnectError, RemoteError};
+pub use gate::Licence;
+pub use journal::{Fence, FenceRefused, Journal};
+pub use look::look;
+pub use names::{AuxiliaryName, Names};
+pub use prove::{Proof, ScratchNames, Shown, choose_form, prove};
+pub use reader::Reader;
+pub use sftp::{CreateError, ServerFacts, Session, SessionLimits, Sessions};
+pub use writer::{Sending, Sent, Writer, WriterParts};

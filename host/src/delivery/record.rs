@@ -1,0 +1,293 @@
+//! The record of one attempt, kept with the store: both fences of the sequence are statements here.
+//!
+//! Every write names the job and the attempt. What a lost answer means is settled in the store; what could not be
+//! settled is passed on as such, and the attempt then writes nothing more to the row.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::keeper::Held;
+use super::pause::Pauses;
+use crate::attempt::{Authorization, Delivered, End, KeyHistory, NotRecorded, Place, Record, Release, Terminal};
+use crate::job::contract::Contract;
+use crate::job::evidence::{Answer, Evidence, PublishForm};
+use crate::job::facts::FileFacts;
+use crate::job::status::{FailureReason, Status};
+use crate::job::verdict::Conclusion;
+use crate::remote::{Fence, FenceRefused, Journal, Proof, ServerFacts};
+use crate::store::{self, DeliveryOutcome, Pool, Released, StoreError, Write};
+
+/// Lengths and bounds of this worker's attempts.
+#[derive(Debug, Clone)]
+pub struct Bounds {
+    /// Attempts of a job before it is given up.
+    pub max_attempts: i32,
+    /// Wait before the wake-up of a job that was handed back, doubled with each attempt.
+    pub first_backoff: Duration,
+    pub longest_backoff: Duration,
+    /// When an unknown outcome is first looked at again.
+    pub look_after: Duration,
+}
+
+/// One attempt's record.
+pub struct JobRecord {
+    pub pool: Pool,
+    pub worker: String,
+    pub job: Uuid,
+    pub attempt: Uuid,
+    pub attempt_count: i32,
+    pub destination: Uuid,
+    pub contract: Contract,
+    pub bounds: Bounds,
+    pub lease: Held,
+    pub pauses: Pauses,
+    /// Ended by the terminal write; what is still under way then knows that nobody waits.
+    pub ended: CancellationToken,
+}
+
+impl Fence for JobRecord {
+    fn intend(&self, form: PublishForm) -> BoxFuture<'_, Result<(), FenceRefused>> {
+        Box::pin(async move {
+            match store::intend_publish(&self.pool, self.job, self.attempt, form).await {
+                Ok(Write::Written(())) => {
+                    tracing::info!(job = %self.job, attempt = %self.attempt, ?form, "publish intended");
+                    Ok(())
+                }
+                Ok(Write::Refused(found)) => Err(FenceRefused {
+                    why: format!("the job is {} and no longer this attempt's to publish", found.status),
+                }),
+                Ok(Write::Absent) => Err(FenceRefused { why: "the job is not there".to_owned() }),
+                // Whether it was written cannot be told: without a committed fence nothing is sent.
+                Err(error) => Err(FenceRefused { why: chain(&error) }),
+            }
+        })
+    }
+}
+
+impl Journal for JobRecord {
+    fn published<'a>(&'a self, form: PublishForm, answer: &'a Answer) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let evidence = Evidence::Publish { form, answer: answer.clone() };
+            if let Err(error) = self.append(&evidence).await {
+                // The receipt carries it too. Without either, a later look finds the publish unanswered.
+                tracing::error!(job = %self.job, attempt = %self.attempt, %error, "the publish's answer could not be recorded");
+            }
+        })
+    }
+}
+
+impl Record for JobRecord {
+    fn authorize<'a>(&'a self, expected: &'a FileFacts, place: &'a Place) -> BoxFuture<'a, Authorization> {
+        Box::pin(async move {
+            let delivery = store::Delivery {
+                job: self.job,
+                attempt: self.attempt,
+                expected: expected.clone(),
+                endpoint: place.endpoint.clone(),
+                directory: place.directory.clone(),
+            };
+            match store::authorize_delivery(&self.pool, delivery).await {
+                Ok(store::Authorization::Authorized) => {
+                    tracing::info!(job = %self.job, attempt = %self.attempt, from = "Running", to = "Delivering", "delivery authorized");
+                    Authorization::Authorized
+                }
+                Ok(store::Authorization::StopRecorded) => Authorization::StopRecorded,
+                Ok(store::Authorization::LeaseLapsed) => Authorization::LeaseLapsed,
+                Ok(store::Authorization::NotOwner(_) | store::Authorization::Absent) => Authorization::NotOwner,
+                Ok(store::Authorization::OriginalCompleted) => Authorization::OriginalCompleted,
+                Ok(store::Authorization::NameTaken) => Authorization::NameTaken,
+                Ok(store::Authorization::DiffersFromEarlier) => Authorization::Moved,
+                Err(error) => Authorization::Unknown { why: chain(&error) },
+            }
+        })
+    }
+
+    fn renew_now(&self) -> BoxFuture<'_, bool> {
+        Box::pin(self.lease.renew_now())
+    }
+
+    fn append<'a>(&'a self, evidence: &'a Evidence) -> BoxFuture<'a, Result<(), NotRecorded>> {
+        Box::pin(async move {
+            match store::append_evidence(&self.pool, self.job, self.attempt, &self.worker, evidence).await {
+                Ok(Write::Written(_)) => Ok(()),
+                Ok(Write::Refused(_) | Write::Absent) => Err(NotRecorded { why: "the job or the attempt is not there".to_owned() }),
+                Err(error) => Err(not_recorded(&error)),
+            }
+        })
+    }
+
+    fn history(&self) -> BoxFuture<'_, Result<KeyHistory, NotRecorded>> {
+        Box::pin(async move {
+            let history = store::key_history(&self.pool, self.job, self.attempt).await.map_err(|error| not_recorded(&error))?;
+            Ok(KeyHistory { others: history.others, past_fence: history.past_fence, last: history.last })
+        })
+    }
+
+    fn proof<'a>(&'a self, server: &'a ServerFacts) -> BoxFuture<'a, Result<Option<Proof>, NotRecorded>> {
+        Box::pin(async move {
+            let found = store::find_proof(&self.pool, self.destination, &server.fingerprint()).await;
+            let Some(document) = found.map_err(|error| not_recorded(&error))? else { return Ok(None) };
+            // A proof that this version cannot read is none: the server is tried again.
+            Ok(serde_json::from_value(document).ok())
+        })
+    }
+
+    fn attention<'a>(&'a self, why: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move { self.pauses.needs_attention(self.destination, why).await })
+    }
+
+    fn keep_proof<'a>(&'a self, server: &'a ServerFacts, proof: &'a Proof) -> BoxFuture<'a, Result<(), NotRecorded>> {
+        Box::pin(async move {
+            let document = |value: Result<serde_json::Value, serde_json::Error>| value.map_err(|error| NotRecorded { why: error.to_string() });
+            let (server_document, proof) = (document(serde_json::to_value(server))?, document(serde_json::to_value(proof))?);
+            store::keep_proof(&self.pool, self.destination, &server.fingerprint(), server_document, proof)
+                .await
+                .map_err(|error| not_recorded(&error))
+        })
+    }
+
+    fn finish<'a>(&'a self, end: &'a End) -> BoxFuture<'a, Terminal> {
+        Box::pin(async move {
+            let terminal = self.write(end).await;
+            match &terminal {
+                Terminal::Written(status) => {
+                    tracing::info!(job = %self.job, attempt = %self.attempt, to = %status, why = %in_words(end), "attempt ended");
+                }
+                Terminal::NotOwner => {
+                    tracing::warn!(job = %self.job, attempt = %self.attempt, why = %in_words(end), "the job was taken over; its row was left alone");
+                }
+                Terminal::Unwritten { why } => {
+                    tracing::error!(job = %self.job, attempt = %self.attempt, why, "the attempt ended unwritten; recovery takes it from here");
+                }
+            }
+            self.ended.cancel();
+            terminal
+        })
+    }
+}
+
+impl JobRecord {
+    async fn write(&self, end: &End) -> Terminal {
+        match end {
+            End::Nothing { why } => Terminal::Unwritten { why: why.clone() },
+            End::Stopped { during } => {
+                terminal(store::finish_stopped(&self.pool, self.job, self.attempt, during).await, |()| Status::Stopped)
+            }
+            End::Failed { reason, cause } => {
+                terminal(store::finish_failed(&self.pool, self.job, self.attempt, *reason, cause).await, |()| Status::Failed)
+            }
+            End::Released(release) => self.release(release).await,
+            End::Delivered(delivered) => self.delivered(delivered).await,
+        }
+    }
+
+    async fn release(&self, release: &Release) -> Terminal {
+        let (why, backoff) = match release {
+            Release::Partner(error) => {
+                if error.needs_attention() {
+                    self.pauses.needs_attention(self.destination, &error.to_string()).await;
+                } else {
+                    self.pauses.unreachable(self.destination, self.job).await;
+                }
+                (error.to_string(), self.backoff())
+            }
+            Release::LookFailed { why } => {
+                self.pauses.unreachable(self.destination, self.job).await;
+                (why.clone(), self.backoff())
+            }
+            // Nothing is wrong with the partner: another host may go on at once.
+            Release::ShuttingDown => ("the host is shutting down".to_owned(), Duration::ZERO),
+        };
+        let release = store::Release {
+            job: self.job,
+            attempt: self.attempt,
+            worker: self.worker.clone(),
+            why,
+            backoff,
+            max_attempts: self.bounds.max_attempts,
+        };
+        terminal(store::release(&self.pool, release).await, |released| match released {
+            Released::Queued => Status::Queued,
+            Released::Stopped => Status::Stopped,
+            Released::AttemptsExhausted => Status::Failed,
+        })
+    }
+
+    fn backoff(&self) -> Duration {
+        let doublings = u32::try_from(self.attempt_count.saturating_sub(1)).unwrap_or(0).min(16);
+        self.bounds.first_backoff.saturating_mul(1 << doublings).min(self.bounds.longest_backoff)
+    }
+
+    async fn delivered(&self, delivered: &Delivered) -> Terminal {
+        let (outcome, proof) = match delivered {
+            Delivered::Concluded(conclusion) => {
+                let outcome = match conclusion {
+                    Conclusion::Completed(_) => DeliveryOutcome::Completed,
+                    Conclusion::NotDelivered(_) => DeliveryOutcome::Failed(FailureReason::NotDelivered),
+                    Conclusion::Unknown(_) => DeliveryOutcome::OutcomeUnknown,
+                };
+                (outcome, serde_json::json!({ "code": conclusion.code(), "because": conclusion.sentence() }))
+            }
+            Delivered::Occupied { cause } => {
+                (DeliveryOutcome::Failed(FailureReason::FinalNameOccupied), serde_json::json!({ "because": cause }))
+            }
+            Delivered::OriginalThere { cause } => {
+                (DeliveryOutcome::Failed(FailureReason::OriginalDelivered), serde_json::json!({ "because": cause }))
+            }
+        };
+        let acknowledgment_within = self.contract.acknowledgment.as_ref().map(|acknowledgment| acknowledgment.period);
+        let finish = store::Finish {
+            job: self.job,
+            attempt: self.attempt,
+            outcome,
+            proof,
+            look_after: self.contract.settle.unwrap_or_default().max(self.bounds.look_after),
+            acknowledgment_within,
+        };
+        let written = store::finish_delivery(&self.pool, finish).await;
+        if matches!(written, Ok(Write::Written(()))) {
+            // The partner was reached: whatever paused its destination is over.
+            self.pauses.reached(self.destination).await;
+        }
+        terminal(written, |()| outcome.status())
+    }
+}
+
+fn terminal<T>(written: Result<Write<T>, StoreError>, status: impl FnOnce(T) -> Status) -> Terminal {
+    match written {
+        Ok(Write::Written(value)) => Terminal::Written(status(value)),
+        Ok(Write::Refused(_) | Write::Absent) => Terminal::NotOwner,
+        Err(error) => Terminal::Unwritten { why: chain(&error) },
+    }
+}
+
+fn not_recorded(error: &StoreError) -> NotRecorded {
+    NotRecorded { why: chain(error) }
+}
+
+/// An error with its causes, on one line.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}
+
+fn in_words(end: &End) -> String {
+    match end {
+        End::Stopped { during } => format!("stopped while {during}"),
+        End::Failed { reason, cause } => format!("{reason}: {cause}"),
+        End::Released(Release::Partner(error)) => error.to_string(),
+        End::Released(Release::LookFailed { why }) | End::Nothing { why } => why.clone(),
+        End::Released(Release::ShuttingDown) => "the host is shutting down".to_owned(),
+        End::Delivered(Delivered::Concluded(conclusion)) => conclusion.sentence().to_owned(),
+        End::Delivered(Delivered::Occupied { cause } | Delivered::OriginalThere { cause }) => cause.clone(),
+    }
+}

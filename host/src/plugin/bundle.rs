@@ -1,0 +1,242 @@
+//! A loaded bundle and the calls into it. Immutable: an attempt that holds one keeps what it started with.
+//!
+//! Each call has its own file-like shape: make the state, which says what the call may reach; run; check what came back.
+//! Only `deliver` is handed a writer, and only it is not ended by a stop request.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use wasmtime::component::Resource;
+use wasmtime::{Engine, Store};
+
+use super::bindings::builder::BuilderPre;
+use super::bindings::destination::DestinationPre;
+use super::bindings::types;
+use super::call::{Bounds, CallError, run};
+use super::destinations::Destination;
+use super::engine;
+use super::manifest::Manifest;
+use super::reported::{Reported, bounded_name};
+use super::worlds::{self, About, State};
+use crate::job::facts::{FileFacts, Found, Listing};
+use crate::job::model::ClaimedJob;
+use crate::job::names::{Parts, check_name};
+use crate::remote::{Reader, Writer};
+use crate::spool::{Draft, SpoolFile};
+
+/// One partner's bundle, ready to be called.
+pub struct Bundle {
+    /// The name of its directory.
+    pub directory: String,
+    pub partner: String,
+    pub manifest: Manifest,
+    pub destinations: Vec<Arc<Destination>>,
+    pub(super) prepared: Prepared,
+}
+
+/// Components that are compiled and linked.
+pub(super) struct Prepared {
+    pub engine: Engine,
+    pub builder: BuilderPre<State>,
+    pub destination: DestinationPre<State>,
+}
+
+/// A built file.
+#[derive(Debug, Clone)]
+pub struct Built {
+    pub file: SpoolFile,
+    /// As the builder counted them.
+    pub rows: u64,
+}
+
+impl std::fmt::Debug for Bundle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bundle")
+            .field("directory", &self.directory)
+            .field("partner", &self.partner)
+            .field("revision", &self.manifest.revision)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Bundle {
+    /// The destination with this id, if it is this bundle's.
+    pub fn destination(&self, id: uuid::Uuid) -> Option<&Arc<Destination>> {
+        self.destinations.iter().find(|destination| destination.id == id)
+    }
+
+    /// Builds the partner's file into the draft. Nothing of the partner's endpoint is within reach.
+    pub async fn build(
+        &self,
+        destination: &Destination,
+        job: &ClaimedJob,
+        output: Draft,
+        stop: &CancellationToken,
+    ) -> Result<Built, CallError> {
+        let guest_job = self.guest_job(destination, job)?;
+        let state = self.state("build", job).with_building(Arc::clone(&destination.source), output);
+        let bounds = Bounds { timeout: self.manifest.limits.build(), stop: Some(stop) };
+        let world = self.prepared.builder.clone();
+        let (state, built) = run(self.store(state), bounds, |mut store| async move {
+            let outcome = async {
+                let instance = world.instantiate_async(&mut store).await?;
+                let file = store.data_mut().lend(worlds::output::OutputFile)?;
+                instance.call_build(&mut store, &guest_job, file).await
+            };
+            let outcome = outcome.await;
+            (store, outcome)
+        })
+        .await?;
+        let Some(draft) = state.into_draft() else {
+            return Err(CallError::Host { what: "the built file is gone".to_owned() });
+        };
+        let file = draft.finish().await.map_err(|error| CallError::Host { what: error.to_string() })?;
+        Ok(Built { file, rows: built.rows })
+    }
+
+    /// The final name for a job, checked against the manifest's pattern.
+    pub async fn final_name(
+        &self,
+        destination: &Destination,
+        job: &ClaimedJob,
+        stop: &CancellationToken,
+    ) -> Result<String, CallError> {
+        let guest_job = self.guest_job(destination, job)?;
+        let bounds = Bounds { timeout: self.manifest.limits.call(), stop: Some(stop) };
+        let world = self.prepared.destination.clone();
+        let (_, name) = run(self.store(self.state("final-name", job)), bounds, |mut store| async move {
+            let outcome = async {
+                let instance = world.instantiate_async(&mut store).await?;
+                instance.call_final_name(&mut store, &guest_job).await
+            };
+            let outcome = outcome.await;
+            (store, outcome)
+        })
+        .await?;
+        self.check_final_name(&name, job)?;
+        Ok(name)
+    }
+
+    /// What the plugin sees under the final name. It can look, and nothing else.
+    pub async fn baseline(
+        &self,
+        destination: &Destination,
+        job: &ClaimedJob,
+        final_name: &str,
+        reader: Reader,
+        stop: &CancellationToken,
+    ) -> Result<Listing, CallError> {
+        let guest_job = self.guest_job(destination, job)?;
+        let bounds = Bounds { timeout: self.manifest.limits.call(), stop: Some(stop) };
+        let world = self.prepared.destination.clone();
+        let asked = final_name.to_owned();
+        let (_, listing) = run(self.store(self.state("baseline", job)), bounds, |mut store| async move {
+            let outcome = async {
+                let instance = world.instantiate_async(&mut store).await?;
+                let look = store.data_mut().lend(reader)?;
+                instance.call_baseline(&mut store, &guest_job, &asked, look).await
+            };
+            let outcome = outcome.await;
+            (store, outcome)
+        })
+        .await?;
+        let listing = worlds::baseline(listing);
+        match &listing.found {
+            Found::Present(entry) if entry.name != final_name => {
+                Err(CallError::Broke { what: format!("asked to list {final_name:?} it listed {:?}", entry.name) })
+            }
+            _ if listing.at != final_name => {
+                Err(CallError::Broke { what: format!("asked to list {final_name:?} it listed {:?}", listing.at) })
+            }
+            _ => Ok(listing),
+        }
+    }
+
+    /// Sends and publishes: the only call with a writer, after cutoff 2. No stop request ends it.
+    pub async fn deliver(
+        &self,
+        destination: &Destination,
+        job: &ClaimedJob,
+        expected: &FileFacts,
+        before: &Listing,
+        reader: Reader,
+        writer: Writer,
+    ) -> Result<Reported, CallError> {
+        let guest_job = self.guest_job(destination, job)?;
+        let expected = worlds::file_facts(expected);
+        let before = worlds::guest_listing(before);
+        let bounds = Bounds { timeout: self.manifest.limits.deliver(), stop: None };
+        let world = self.prepared.destination.clone();
+        let (_, receipt) = run(self.store(self.state("deliver", job)), bounds, |mut store| async move {
+            let outcome = async {
+                let instance = world.instantiate_async(&mut store).await?;
+                let look = store.data_mut().lend(reader)?;
+                let send: Resource<Writer> = store.data_mut().lend(writer)?;
+                instance.call_deliver(&mut store, &guest_job, &expected, &before, look, send).await
+            };
+            let outcome = outcome.await;
+            (store, outcome)
+        })
+        .await?;
+        Ok(worlds::receipt(receipt))
+    }
+
+    /// Looks, for recovery, reconciliation and late acknowledgments.
+    pub async fn observe(
+        &self,
+        destination: &Destination,
+        job: &ClaimedJob,
+        expected: &FileFacts,
+        before: Option<&Listing>,
+        reader: Reader,
+    ) -> Result<Reported, CallError> {
+        let guest_job = self.guest_job(destination, job)?;
+        let expected = worlds::file_facts(expected);
+        let before = before.map(worlds::guest_listing);
+        let bounds = Bounds { timeout: self.manifest.limits.call(), stop: None };
+        let world = self.prepared.destination.clone();
+        let (_, observation) = run(self.store(self.state("observe", job)), bounds, |mut store| async move {
+            let outcome = async {
+                let instance = world.instantiate_async(&mut store).await?;
+                let look = store.data_mut().lend(reader)?;
+                instance.call_observe(&mut store, &guest_job, &expected, before.as_ref(), look).await
+            };
+            let outcome = outcome.await;
+            (store, outcome)
+        })
+        .await?;
+        Ok(worlds::observation(observation))
+    }
+
+    fn guest_job(&self, destination: &Destination, job: &ClaimedJob) -> Result<types::Job, CallError> {
+        worlds::job(job, &destination.settings).map_err(|what| CallError::Host { what })
+    }
+
+    fn state(&self, call: &'static str, job: &ClaimedJob) -> State {
+        let about = About { partner: self.partner.as_str().into(), call, job: job.id, attempt: job.attempt };
+        State::new(about, self.manifest.limits.memory_bytes())
+    }
+
+    fn store(&self, state: State) -> Store<State> {
+        engine::store(&self.prepared.engine, state)
+    }
+
+    fn check_final_name(&self, name: &str, job: &ClaimedJob) -> Result<(), CallError> {
+        let shown = bounded_name(name);
+        check_name(name).map_err(|error| CallError::Broke {
+            what: format!("its final name is not usable: {}", bounded_name(&error.to_string())),
+        })?;
+        let pattern = &self.manifest.names.final_name;
+        let attempt = job.attempt.to_string();
+        let parts = Parts { key: &job.delivery_key, attempt: &attempt, final_name: name };
+        if pattern.matches(name, parts) {
+            return Ok(());
+        }
+        Err(CallError::Broke {
+            what: format!(
+                "its final name {shown:?} does not match names.final of partner.toml, {:?}, for this delivery key",
+                pattern.to_string()
+            ),
+        })
+    }
+}

@@ -1,0 +1,214 @@
+//! From a file's bytes to a component that is known to fit its world, or one sentence that says why it does not.
+//!
+//! A core module made by wit-bindgen is encoded on load; a component is taken as it is. Names of imports and exports are
+//! compared before anything is compiled, because their fault is the one that authors meet and must be told in their
+//! words; types are compared by the linker afterwards.
+
+use wit_component::{ComponentEncoder, DecodedWasm};
+
+/// The package that plugins are written against.
+const PACKAGE: &str = "waybill:partner";
+/// The versions of it that this host serves, as text.
+const SERVED: [&str; 1] = ["0.1.0"];
+/// Larger files are refused before they are read into a compiler. Python guests, the largest seen, have 18 MiB.
+pub(super) const MOST_BYTES: u64 = 64 << 20;
+
+/// What a component must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum World {
+    Builder,
+    Destination,
+}
+
+impl World {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Builder => "builder",
+            Self::Destination => "destination",
+        }
+    }
+
+    const fn exports(self) -> &'static [&'static str] {
+        match self {
+            Self::Builder => &["build"],
+            Self::Destination => &["final-name", "baseline", "deliver", "observe"],
+        }
+    }
+
+    const fn interfaces(self) -> &'static [&'static str] {
+        match self {
+            Self::Builder => &["types", "source", "output", "entropy", "log"],
+            Self::Destination => &["types", "remote", "evidence", "log"],
+        }
+    }
+
+    const fn other(self) -> Self {
+        match self {
+            Self::Builder => Self::Destination,
+            Self::Destination => Self::Builder,
+        }
+    }
+}
+
+/// The component's bytes, checked by name against its world. The error continues a sentence that begins with the file.
+pub(super) fn admit(bytes: Vec<u8>, world: World) -> Result<Vec<u8>, String> {
+    if wasmtime::Engine::detect_precompiled(&bytes).is_some() || bytes.starts_with(b"\x7fELF") {
+        return Err(
+            "is compiled code; give the .wasm that it was compiled from, because compiled code cannot be checked"
+                .to_owned(),
+        );
+    }
+    let component = match bytes.get(..8) {
+        Some(b"\0asm\x01\0\0\0") => encode(&bytes)?,
+        Some(b"\0asm\x0d\0\x01\0") => bytes,
+        _ => return Err("is not WebAssembly: it begins with other bytes than a module or a component".to_owned()),
+    };
+    check_names(&component, world)?;
+    Ok(component)
+}
+
+fn encode(module: &[u8]) -> Result<Vec<u8>, String> {
+    ComponentEncoder::default().validate(true).module(module).and_then(|encoder| encoder.encode()).map_err(|error| {
+        format!(
+            "is a core module that cannot be made a component ({}); build it with wit-bindgen for wasm32-unknown-unknown against {PACKAGE}, without WASI",
+            first_and_root(&error)
+        )
+    })
+}
+
+fn first_and_root(error: &anyhow::Error) -> String {
+    let first = one_line(&error.to_string());
+    let root = one_line(&error.root_cause().to_string());
+    if first == root { first } else { format!("{first}: {root}") }
+}
+
+/// Text for one sentence: a single line of bounded length.
+pub(super) fn one_line(text: &str) -> String {
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    joined.chars().take(400).collect()
+}
+
+fn check_names(component: &[u8], world: World) -> Result<(), String> {
+    let decoded = wit_component::decode(component)
+        .map_err(|error| format!("is no component that can be read: {}", first_and_root(&error)))?;
+    let DecodedWasm::Component(resolve, id) = decoded else {
+        return Err("is a WIT package, not a component: give the built plugin".to_owned());
+    };
+    let Some(found) = resolve.worlds.get(id) else {
+        return Err("is a component without a world".to_owned());
+    };
+    let name_of = |key| resolve.name_world_key(key);
+    let imports: Vec<String> = found.imports.keys().map(name_of).collect();
+    let exports: Vec<String> = found.exports.keys().map(name_of).collect();
+    // The version first: a plugin for another version fails every other check too.
+    imports.iter().chain(&exports).try_for_each(|name| check_version(name))?;
+    check_exports(&exports, world)?;
+    check_imports(&imports, world)
+}
+
+fn check_version(name: &str) -> Result<(), String> {
+    let Some(rest) = name.strip_prefix(PACKAGE) else { return Ok(()) };
+    let version = rest.split_once('@').map(|(_, version)| version);
+    match version {
+        Some(version) if SERVED.contains(&version) => Ok(()),
+        Some(version) => Err(format!(
+            "was built for {PACKAGE} {version}, and this host serves {}; build it against one of these",
+            SERVED.join(", ")
+        )),
+        None => Err(format!("uses {name} without a version; this host serves {PACKAGE} {}", SERVED.join(", "))),
+    }
+}
+
+fn check_exports(exports: &[String], world: World) -> Result<(), String> {
+    let has = |wanted: &&&str| exports.iter().any(|name| name == *wanted);
+    let Some(missing) = world.exports().iter().find(|wanted| !has(wanted)) else { return Ok(()) };
+    let other = world.other();
+    if other.exports().iter().all(|wanted| has(&wanted)) {
+        return Err(format!(
+            "is a {} plugin, and partner.toml names it under [{}]; swap the two files or correct the manifest",
+            other.name(),
+            world.name()
+        ));
+    }
+    Err(format!(
+        "does not export `{missing}`, which the world `{}` of {PACKAGE} {} demands (it exports {})",
+        world.name(),
+        SERVED.join(", "),
+        if exports.is_empty() { "nothing".to_owned() } else { one_line(&exports.join(", ")) }
+    ))
+}
+
+fn check_imports(imports: &[String], world: World) -> Result<(), String> {
+    for name in imports {
+        // Names without a package are the world's own types; the linker refuses anything else among them.
+        if !name.contains(':') {
+            continue;
+        }
+        let interface =
+            name.strip_prefix(PACKAGE).and_then(|rest| rest.strip_prefix('/')).and_then(|rest| rest.split('@').next());
+        if interface.is_some_and(|interface| world.interfaces().contains(&interface)) {
+            continue;
+        }
+        let why = if interface.is_some() {
+            format!("the world `{}` does not have it", world.name())
+        } else if name.starts_with("wasi:") {
+            "a plugin has no file, socket, clock or environment, so WASI is not served; build for wasm32-unknown-unknown, or switch the runtime's WASI features off".to_owned()
+        } else {
+            format!("a plugin imports nothing but {PACKAGE}")
+        };
+        return Err(format!("imports `{}`: {why}", one_line(name)));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &[&str]) -> Vec<String> {
+        list.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_is_not_webassembly_is_told() {
+        assert!(admit(b"MZ".to_vec(), World::Builder).unwrap_err().contains("not WebAssembly"));
+        assert!(admit(Vec::new(), World::Builder).unwrap_err().contains("not WebAssembly"));
+        assert!(admit(b"\x7fELF and more".to_vec(), World::Builder).unwrap_err().contains("compiled code"));
+        let module = admit(b"\0asm\x01\0\0\0".to_vec(), World::Builder).unwrap_err();
+        assert!(module.contains("core module") || module.contains("does not export"), "{module}");
+    }
+
+    #[test]
+    fn a_component_without_exports_is_told_what_is_missing() {
+        let error = admit(b"\0asm\x0d\0\x01\0".to_vec(), World::Destination).unwrap_err();
+        assert!(error.contains("`final-name`"), "{error}");
+    }
+
+    #[test]
+    fn another_version_is_told_with_those_that_are_served() {
+        let error = check_version("waybill:partner/types@0.2.0").unwrap_err();
+        assert!(error.contains("0.2.0") && error.contains("serves 0.1.0"), "{error}");
+        assert!(check_version("waybill:partner/types@0.1.0").is_ok());
+        assert!(check_version("wasi:cli/environment@0.2.0").is_ok(), "told later, as an import");
+    }
+
+    #[test]
+    fn swapped_components_are_told_as_such() {
+        let error = check_exports(&names(World::Destination.exports()), World::Builder).unwrap_err();
+        assert!(error.contains("is a destination plugin"), "{error}");
+    }
+
+    #[test]
+    fn an_import_beyond_the_world_is_told_by_name() {
+        for (name, world, part) in [
+            ("wasi:clocks/wall-clock@0.2.0", World::Builder, "WASI"),
+            ("acme:tools/net@1.0.0", World::Builder, "nothing but"),
+            ("waybill:partner/remote@0.1.0", World::Builder, "does not have it"),
+            ("waybill:partner/entropy@0.1.0", World::Destination, "does not have it"),
+        ] {
+            let error = check_imports(&names(&[name]), world).unwrap_err();
+            assert!(error.contains(name) && error.contains(part), "{error}");
+        }
+        assert!(check_imports(&names(&["job", "waybill:partner/log@0.1.0"]), World::Builder).is_ok());
+    }
+}

@@ -1,0 +1,409 @@
+//! `destinations.toml`: what the operator says of a partner's destinations. Secrets are references, never values.
+//!
+//! No message about this document repeats a value: someone may have put a secret where none belongs.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use sha2::Digest as _;
+use uuid::Uuid;
+
+use super::document::{Document, DocumentError};
+use super::manifest::Manifest;
+use crate::job::facts::Sha256;
+use crate::job::model::Digests;
+use crate::remote::{Endpoint, SecretRef};
+use crate::source::{Database, Queries, Query, Rows, SourceError, check_query};
+
+pub(super) const FILE: &str = "destinations.toml";
+
+/// One destination, joined from manifest and `destinations.toml`.
+#[derive(Clone)]
+pub struct Destination {
+    pub id: Uuid,
+    /// For people.
+    pub name: String,
+    pub tenant: Uuid,
+    pub endpoint: Endpoint,
+    /// What both plugins see: the manifest's options, overridden by the operator's settings.
+    pub settings: Vec<(String, String)>,
+    /// Names of its queries, in order.
+    pub queries: Vec<String>,
+    /// What an attempt works with; its claim records them.
+    pub digests: Digests,
+    pub(super) source: Arc<dyn OpenQuery>,
+}
+
+/// Opens the named queries of a destination. In operation [`Queries`]; rehearsals and tests give rows of their own.
+pub trait OpenQuery: Send + Sync {
+    fn open<'a>(
+        &'a self,
+        query: &'a str,
+        parameters: &'a [(String, String)],
+    ) -> BoxFuture<'a, Result<Box<dyn Rows>, SourceError>>;
+}
+
+impl OpenQuery for Queries {
+    fn open<'a>(
+        &'a self,
+        query: &'a str,
+        parameters: &'a [(String, String)],
+    ) -> BoxFuture<'a, Result<Box<dyn Rows>, SourceError>> {
+        Queries::open(self, query, parameters)
+    }
+}
+
+impl Destination {
+    /// The same destination with another source of rows and another endpoint's data untouched: for rehearsals and tests.
+    #[must_use]
+    pub fn with_source(mut self, source: Arc<dyn OpenQuery>) -> Self {
+        self.source = source;
+        self
+    }
+}
+
+impl std::fmt::Debug for Destination {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Destination").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The digests that all destinations of a bundle share.
+pub(super) struct Shared<'a> {
+    pub manifest: &'a Manifest,
+    pub builder: Sha256,
+    pub destination: Sha256,
+    /// Relative paths of secrets and addresses start here.
+    pub directory: &'a Path,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(rename = "destination")]
+    destinations: Vec<WrittenDestination>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenDestination {
+    id: Uuid,
+    name: String,
+    tenant: Uuid,
+    host: String,
+    #[serde(default = "ssh_port")]
+    port: u16,
+    user: String,
+    directory: String,
+    host_keys: Vec<String>,
+    key_file: Option<PathBuf>,
+    key_env: Option<String>,
+    password_file: Option<PathBuf>,
+    password_env: Option<String>,
+    #[serde(default)]
+    settings: BTreeMap<String, String>,
+    #[serde(default)]
+    queries: BTreeMap<String, WrittenQuery>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenQuery {
+    sql: String,
+    url: Option<String>,
+    url_file: Option<PathBuf>,
+    url_env: Option<String>,
+}
+
+const fn ssh_port() -> u16 {
+    22
+}
+
+/// Reads and checks the destinations of a bundle.
+pub(super) fn parse(text: &str, shared: &Shared<'_>) -> Result<Vec<Destination>, DocumentError> {
+    let document = Document::parse(FILE, text, false)?;
+    refuse_inline_secrets(&document)?;
+    let written: Written = document.read()?;
+    let mut seen: HashMap<Uuid, usize> = HashMap::new();
+    let mut destinations = Vec::new();
+    for (index, one) in written.destinations.into_iter().enumerate() {
+        let at = At { document: &document, index: index.to_string() };
+        if let Some(first) = seen.insert(one.id, index + 1) {
+            let what =
+                format!("the id {} is already destination number {first} of this file; give each its own", one.id);
+            return Err(at.fault(&["id"], what));
+        }
+        destinations.push(destination(one, &at, shared)?);
+    }
+    if destinations.is_empty() {
+        return Err(document.fault(&["destination"], "there is no destination; add a [[destination]]"));
+    }
+    Ok(destinations)
+}
+
+/// Where in the document a destination stands.
+struct At<'a> {
+    document: &'a Document<'a>,
+    index: String,
+}
+
+impl At<'_> {
+    fn fault(&self, path: &[&str], what: impl Into<String>) -> DocumentError {
+        let whole: Vec<&str> = ["destination", self.index.as_str()].into_iter().chain(path.iter().copied()).collect();
+        self.document.fault(&whole, what)
+    }
+}
+
+/// Keys under which people put a secret itself.
+const INLINE_SECRETS: [&str; 7] = ["password", "passphrase", "passwd", "private_key", "key", "secret", "token"];
+
+fn refuse_inline_secrets(document: &Document<'_>) -> Result<(), DocumentError> {
+    let Some(list) = document.table().iter().find(|(key, _)| key.get_ref().as_ref() == "destination") else {
+        return Ok(());
+    };
+    for (index, entry) in list.1.get_ref().as_array().into_iter().flatten().enumerate() {
+        let at = At { document, index: index.to_string() };
+        for (key, _) in entry.get_ref().as_table().into_iter().flatten() {
+            let key: &str = key.get_ref().as_ref();
+            if INLINE_SECRETS.contains(&key) {
+                let what = format!(
+                    "`{key}` would put a secret into this file: put the secret into a file of its own that only the service can read and name it with key_file or password_file, or name an environment variable with key_env or password_env"
+                );
+                return Err(at.fault(&[key], what));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn destination(one: WrittenDestination, at: &At<'_>, shared: &Shared<'_>) -> Result<Destination, DocumentError> {
+    for (key, value) in [("name", &one.name), ("host", &one.host), ("user", &one.user), ("directory", &one.directory)] {
+        if value.trim().is_empty() {
+            return Err(at.fault(&[key], format!("`{key}` is empty; say it (the login's own directory is `.`)")));
+        }
+    }
+    if one.port == 0 {
+        return Err(at.fault(&["port"], "port 0 is no port; SSH's is 22"));
+    }
+    if one.host_keys.iter().all(|key| key.trim().is_empty()) {
+        return Err(at.fault(
+            &["host_keys"],
+            "without a host key the host cannot know that it talks to the partner; ask the partner for it, or take it with ssh-keyscan and have it confirmed",
+        ));
+    }
+    let secret = secret(&one, at, shared.directory)?;
+    let mut queries = BTreeMap::new();
+    for (name, query) in one.queries {
+        let path = ["queries", name.as_str()];
+        if let Err(error) = check_query(&query.sql) {
+            return Err(at.fault(&["queries", &name, "sql"], format!("query {name:?}: {error}")));
+        }
+        let database =
+            database(&query, shared.directory).map_err(|what| at.fault(&path, format!("query {name:?} {what}")))?;
+        queries.insert(name, Query { sql: query.sql, database });
+    }
+    let mut settings = shared.manifest.options.clone();
+    settings.extend(one.settings);
+    let endpoint = Endpoint {
+        host: one.host,
+        port: one.port,
+        user: one.user,
+        directory: one.directory,
+        host_keys: one.host_keys,
+        secret,
+    };
+    let digests = digests(shared, &one.name, one.tenant, &endpoint, &settings, &queries)
+        .map_err(|error| at.fault(&[], format!("it cannot be digested: {error}")))?;
+    Ok(Destination {
+        id: one.id,
+        name: one.name,
+        tenant: one.tenant,
+        endpoint,
+        settings: settings.into_iter().collect(),
+        queries: queries.keys().cloned().collect(),
+        digests,
+        source: Arc::new(Queries::new(one.tenant, queries)),
+    })
+}
+
+fn secret(one: &WrittenDestination, at: &At<'_>, directory: &Path) -> Result<SecretRef, DocumentError> {
+    let given = [
+        one.key_file.as_ref().map(|path| SecretRef::KeyFile(directory.join(path))),
+        one.key_env.clone().map(SecretRef::KeyEnv),
+        one.password_file.as_ref().map(|path| SecretRef::PasswordFile(directory.join(path))),
+        one.password_env.clone().map(SecretRef::PasswordEnv),
+    ];
+    let mut given = given.into_iter().flatten();
+    match (given.next(), given.next()) {
+        (Some(secret), None) => Ok(secret),
+        (None, _) => Err(at.fault(
+            &["user"],
+            "nothing says how to log in: name the secret with one of key_file, key_env, password_file, password_env",
+        )),
+        (Some(_), Some(_)) => Err(at.fault(
+            &["user"],
+            "there are several ways to log in: keep one of key_file, key_env, password_file, password_env",
+        )),
+    }
+}
+
+fn database(query: &WrittenQuery, directory: &Path) -> Result<Database, String> {
+    let given = [
+        query.url.clone().map(Database::Url),
+        query.url_file.as_ref().map(|path| Database::UrlFile(directory.join(path))),
+        query.url_env.clone().map(Database::UrlEnv),
+    ];
+    let mut given = given.into_iter().flatten();
+    match (given.next(), given.next()) {
+        (Some(Database::Url(url)), None) if carries_password(&url) => Err(
+            "has a password in its url: move the url into a file that only the service can read and name it with url_file, or name an environment variable with url_env".to_owned(),
+        ),
+        (Some(database), None) => Ok(database),
+        (None, _) => Err("has no database: name it with one of url_env, url_file, url".to_owned()),
+        (Some(_), Some(_)) => Err("has several databases: keep one of url_env, url_file, url".to_owned()),
+    }
+}
+
+fn carries_password(url: &str) -> bool {
+    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = after_scheme.split(['/', '?']).next().unwrap_or("");
+    let in_user = authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'));
+    in_user || url.contains("password=")
+}
+
+/// What the settings digest covers. Secrets are references and stay out: a rotated key is not another destination.
+#[derive(Serialize)]
+struct Digested<'a> {
+    name: &'a str,
+    tenant: Uuid,
+    host: &'a str,
+    port: u16,
+    user: &'a str,
+    directory: &'a str,
+    host_keys: &'a [String],
+    names: [String; 2],
+    settings: &'a BTreeMap<String, String>,
+    queries: BTreeMap<&'a str, &'a str>,
+}
+
+fn digests(
+    shared: &Shared<'_>,
+    name: &str,
+    tenant: Uuid,
+    endpoint: &Endpoint,
+    settings: &BTreeMap<String, String>,
+    queries: &BTreeMap<String, Query>,
+) -> Result<Digests, serde_json::Error> {
+    let manifest = shared.manifest;
+    let digested = Digested {
+        name,
+        tenant,
+        host: &endpoint.host,
+        port: endpoint.port,
+        user: &endpoint.user,
+        directory: &endpoint.directory,
+        host_keys: &endpoint.host_keys,
+        names: [manifest.names.final_name.to_string(), manifest.names.temporary.to_string()],
+        settings,
+        queries: queries.iter().map(|(name, query)| (name.as_str(), query.sql.as_str())).collect(),
+    };
+    Ok(Digests {
+        builder: shared.builder.to_string(),
+        destination: shared.destination.to_string(),
+        manifest: manifest.sha256.to_string(),
+        settings: canonical_digest(&digested)?,
+        contract: canonical_digest(&manifest.contract)?,
+    })
+}
+
+/// SHA-256 of a value as JSON with its keys in order.
+fn canonical_digest(value: &impl Serialize) -> Result<String, serde_json::Error> {
+    // `Value` keeps objects in a sorted map.
+    let json = serde_json::to_string(&serde_json::to_value(value)?)?;
+    Ok(Sha256(sha2::Sha256::digest(json.as_bytes()).into()).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "[[destination]]\n\
+        id = '018f0000-0000-7000-8000-000000000001'\n\
+        name = 'Acme production'\n\
+        tenant = '018f0000-0000-7000-8000-0000000000aa'\n\
+        host = 'sftp.acme.example'\n\
+        user = 'us'\n\
+        directory = 'in'\n\
+        host_keys = ['ssh-ed25519 AAAA']\n\
+        key_file = 'id'\n";
+    const QUERY: &str =
+        "[destination.queries.contacts]\nsql = 'select 1 where t = :tenant::uuid'\nurl_env = 'CONTACTS_URL'\n";
+
+    fn read(text: &str) -> Result<Vec<Destination>, DocumentError> {
+        let manifest = Manifest::parse("partner = 'acme'\nrevision = 1\n[names]\nfinal = '{key}.csv'\n[options]\nseparator = ';'\nheader = 'yes'\n").unwrap();
+        let shared = Shared {
+            manifest: &manifest,
+            builder: Sha256([1; 32]),
+            destination: Sha256([2; 32]),
+            directory: Path::new("/partners/acme"),
+        };
+        parse(text, &shared)
+    }
+
+    #[test]
+    fn a_destination_is_read_with_defaults_and_merged_settings() {
+        let text = format!("{ONE}[destination.settings]\nheader = 'no'\n{QUERY}");
+        let one = &read(&text).unwrap()[0];
+        assert_eq!(one.endpoint.port, 22);
+        assert!(matches!(&one.endpoint.secret, SecretRef::KeyFile(path) if path == Path::new("/partners/acme/id")));
+        assert_eq!(one.settings, [("header".to_owned(), "no".to_owned()), ("separator".to_owned(), ";".to_owned())]);
+        assert_eq!(one.queries, ["contacts"]);
+    }
+
+    #[test]
+    fn the_settings_digest_covers_what_matters_and_no_secret() {
+        let digest = |text: &str| read(text).unwrap()[0].digests.settings.clone();
+        let base = digest(ONE);
+        assert_eq!(base, digest(&ONE.replace("key_file = 'id'", "password_env = 'ACME'")));
+        for changed in [
+            ONE.replace("'in'", "'out'"),
+            ONE.replace("AAAA", "BBBB"),
+            format!("{ONE}[destination.settings]\nheader = 'no'\n"),
+            format!("{ONE}{QUERY}"),
+        ] {
+            assert_ne!(base, digest(&changed), "{changed}");
+        }
+    }
+
+    #[test]
+    fn each_fault_is_told_with_its_line_and_fix_and_without_the_value() {
+        let second = ONE.replace("Acme production", "Acme test");
+        let cases: &[(String, usize, &str)] = &[
+            (String::new(), 1, "`destination` is missing"),
+            (format!("{ONE}password = 'hunter2'\n"), 10, "password_file"),
+            (format!("{ONE}key = 'hunter2'\n"), 10, "key_file"),
+            (ONE.replace("key_file = 'id'\n", ""), 6, "one of key_file"),
+            (format!("{ONE}password_env = 'hunter2'\n"), 6, "keep one"),
+            (ONE.replace("host_keys = ['ssh-ed25519 AAAA']", "host_keys = []"), 8, "ssh-keyscan"),
+            (format!("{ONE}port = 'hunter2'\n"), 10, "u16"),
+            (format!("{ONE}usr = 'x'\n"), 10, "did you mean `user`"),
+            (format!("{ONE}{second}"), 11, "give each its own"),
+            (format!("{ONE}{}", QUERY.replace(" where t = :tenant::uuid", "")), 11, ":tenant"),
+            (
+                format!("{ONE}{}", QUERY.replace("url_env = 'CONTACTS_URL'", "url = 'postgres://u:hunter2@db/x'")),
+                10,
+                "url_file",
+            ),
+            (format!("{ONE}{}", QUERY.replace("url_env = 'CONTACTS_URL'\n", "")), 10, "has no database"),
+            (ONE.replace("-0000000000aa", ""), 4, "UUID"),
+        ];
+        for (text, line, part) in cases {
+            let error = read(text).unwrap_err();
+            assert!(error.line == *line && error.what.contains(part), "{error}\nfor\n{text}");
+            assert!(!error.to_string().contains("hunter2"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! TOML documents that people write: every fault comes with its file, its line, what is wrong and the fix.
+//!
+//! The text of a value never enters a message of a document that may hold a secret by mistake.
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A fault in a document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file} line {line}: {what}")]
+pub struct DocumentError {
+    pub file: &'static str,
+    /// Counted from 1.
+    pub line: usize,
+    pub what: String,
+}
+
+/// A document's text, read far enough that lines can be found.
+pub(super) struct Document<'t> {
+    file: &'static str,
+    text: &'t str,
+    tree: Spanned<DeTable<'t>>,
+    /// False: values are left out of messages.
+    quotes_values: bool,
+}
+
+impl<'t> Document<'t> {
+    pub(super) fn parse(file: &'static str, text: &'t str, quotes_values: bool) -> Result<Self, DocumentError> {
+        let tree = DeTable::parse(text).map_err(|error| DocumentError {
+            file,
+            line: line_at(text, error.span().map_or(0, |span| span.start)),
+            what: format!("this is not TOML: {}", one_line(error.message())),
+        })?;
+        Ok(Self { file, text, tree, quotes_values })
+    }
+
+    /// Reads the document into its type.
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, DocumentError> {
+        toml::from_str(self.text).map_err(|error| {
+            let message = one_line(error.message());
+            let message = if self.quotes_values { message } else { without_values(&message) };
+            self.at_offset(error.span().map_or(0, |span| span.start), with_fix(&message))
+        })
+    }
+
+    /// A fault at the value under a path of keys and array positions, or at the nearest part of it that exists.
+    pub(super) fn fault(&self, path: &[&str], what: impl Into<String>) -> DocumentError {
+        self.at_offset(self.offset_of(path), what.into())
+    }
+
+    /// The top level of the document.
+    pub(super) fn table(&self) -> &DeTable<'t> {
+        self.tree.get_ref()
+    }
+
+    fn at_offset(&self, offset: usize, what: String) -> DocumentError {
+        DocumentError { file: self.file, line: line_at(self.text, offset), what }
+    }
+
+    fn offset_of(&self, path: &[&str]) -> usize {
+        let Some((first, rest)) = path.split_first() else { return 0 };
+        let Some(mut value) = entry(self.tree.get_ref(), first) else { return 0 };
+        for part in rest {
+            let inner = match value.get_ref() {
+                DeValue::Table(table) => entry(table, part),
+                DeValue::Array(array) => part.parse::<usize>().ok().and_then(|position| array.get(position)),
+                _ => None,
+            };
+            match inner {
+                Some(inner) => value = inner,
+                None => break,
+            }
+        }
+        value.span().start
+    }
+}
+
+fn entry<'a, 't>(table: &'a DeTable<'t>, key: &str) -> Option<&'a Spanned<DeValue<'t>>> {
+    table.iter().find(|(name, _)| name.get_ref().as_ref() == key).map(|(_, value)| value)
+}
+
+fn line_at(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+}
+
+fn one_line(message: &str) -> String {
+    message.lines().map(str::trim).collect::<Vec<_>>().join(", ")
+}
+
+/// Leaves out what serde quotes of a value: `invalid type: string "…", expected u16`.
+fn without_values(message: &str) -> String {
+    match (message.find('"'), message.rfind('"')) {
+        (Some(first), Some(last)) if first < last => {
+            format!("{}(not shown){}", message.get(..first).unwrap_or(""), message.get(last + 1..).unwrap_or(""))
+        }
+        _ => message.to_owned(),
+    }
+}
+
+/// Adds what to do to serde's words for the two mistakes that people make most.
+fn with_fix(message: &str) -> String {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    if message.starts_with("unknown field") {
+        let Some((unknown, known)) = quoted.split_first() else { return message.to_owned() };
+        return match nearest(unknown, known) {
+            Some(nearest) => format!("the key `{unknown}` is not known here; did you mean `{nearest}`?"),
+            None if known.is_empty() => format!("the key `{unknown}` is not known here; remove it"),
+            None => format!("the key `{unknown}` is not known here; known are {}", known.join(", ")),
+        };
+    }
+    if message.starts_with("missing field")
+        && let Some(missing) = quoted.first()
+    {
+        return format!("the key `{missing}` is missing here; add it");
+    }
+    message.to_owned()
+}
+
+/// The known key that takes the fewest edits, where they are few enough for a typing mistake.
+fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
+    let most = (unknown.chars().count() / 3).max(1);
+    known
+        .iter()
+        .map(|key| (edits(unknown, key), *key))
+        .filter(|(edits, _)| *edits <= most)
+        .min_by_key(|(edits, _)| *edits)
+        .map(|(_, key)| key)
+}
+
+/// The Levenshtein distance.
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (index, left) in from.chars().enumerate() {
+        let mut next = vec![index + 1];
+        for (pair, right) in row.windows(2).zip(&to) {
+            let &[diagonal, above] = pair else { continue };
+            let before = next.last().copied().unwrap_or(0);
+            next.push((before + 1).min(above + 1).min(diagonal + usize::from(left != *right)));
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only the reading is tested")]
+    struct Sample {
+        publishes_whole: bool,
+        port: u16,
+    }
+
+    fn fault(text: &str, quotes_values: bool) -> DocumentError {
+        Document::parse("a.toml", text, quotes_values).unwrap().read::<Sample>().unwrap_err()
+    }
+
+    #[test]
+    fn a_misspelt_key_is_told_with_its_line_and_the_nearest_known_one() {
+        let error = fault("port = 22\npublishes_hole = true\n", true);
+        assert_eq!(
+            error.to_string(),
+            "a.toml line 2: the key `publishes_hole` is not known here; did you mean `publishes_whole`?"
+        );
+    }
+
+    #[test]
+    fn a_key_like_no_other_is_told_with_all_known_ones() {
+        assert!(fault("colour = 1", true).what.contains("known are publishes_whole, port"));
+    }
+
+    #[test]
+    fn a_missing_key_is_told() {
+        assert_eq!(fault("port = 22", true).what, "the key `publishes_whole` is missing here; add it");
+    }
+
+    #[test]
+    fn a_value_that_may_be_a_secret_is_not_repeated() {
+        let error = fault("publishes_whole = true\nport = \"hunter2\"", false);
+        assert_eq!(error.line, 2);
+        assert!(!error.what.contains("hunter2") && error.what.contains("u16"), "{error}");
+    }
+
+    #[test]
+    fn lines_are_found_by_path_down_to_what_exists() {
+        let document = Document::parse("a.toml", "x = 1\n[[list]]\na = 1\n[[list]]\nb = 2\n", true).unwrap();
+        assert_eq!(document.fault(&["list", "1", "b"], "no").line, 5);
+        assert_eq!(document.fault(&["nowhere"], "no").line, 1);
+    }
+
+    #[test]
+    fn what_is_not_toml_is_told_with_its_line() {
+        let error = Document::parse("a.toml", "x = 1\ny = \n", true).err().unwrap();
+        assert_eq!(error.line, 2);
+    }
+
+    #[test]
+    fn edits_are_counted() {
+        assert_eq!(edits("kitten", "sitting"), 3);
+        assert_eq!(edits("", "ab"), 2);
+    }
+}

@@ -1,0 +1,486 @@
+//! `partner.toml`: what the integration engineer says of a partner, checked as a whole before anything is compiled.
+//!
+//! A key that is not known is a fault, not a no-op: a promise that is misspelt would otherwise count as not made, and a
+//! limit as not set.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use sha2::Digest as _;
+
+use super::document::{Document, DocumentError};
+use super::patterns::{Final, overlap};
+use crate::job::contract::Contract;
+use crate::job::facts::Sha256;
+use crate::job::names::{NamePattern, Parts};
+
+pub(super) const FILE: &str = "partner.toml";
+
+/// A checked manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    /// The partner's name, for people and logs.
+    pub partner: String,
+    /// Raised with every change; a higher one replaces a lower one.
+    pub revision: u32,
+    pub builder: ComponentFile,
+    pub destination: ComponentFile,
+    pub contract: Contract,
+    pub names: NamePatterns,
+    pub limits: Limits,
+    /// Settings for both plugins; the operator's settings of a destination override them.
+    pub options: BTreeMap<String, String>,
+    /// SHA-256 of the file's bytes.
+    pub sha256: Sha256,
+}
+
+/// Where a component lies in the bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ComponentFile {
+    pub file: String,
+    /// Pins the file's bytes.
+    #[serde(default)]
+    pub sha256: Option<Sha256>,
+}
+
+/// The `[names]` table.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamePatterns {
+    /// What every final name matches.
+    #[serde(rename = "final")]
+    pub final_name: NamePattern,
+    /// The name under which a file is sent before it is published.
+    #[serde(default = "default_temporary")]
+    pub temporary: NamePattern,
+}
+
+/// The `[limits]` table: what one call may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// For `build`, database included.
+    pub build_seconds: u32,
+    /// For each of `final-name`, `baseline` and `observe`, waiting for the partner's server included.
+    pub call_seconds: u32,
+    /// For `deliver`: it lasts as long as the file takes to be sent.
+    pub deliver_seconds: u32,
+    /// Linear memory of one call.
+    pub memory_mib: u32,
+    /// The built file.
+    pub output_mib: u32,
+    /// The host reads a delivered file back to hash it, up to this size; 0 turns that off.
+    pub read_back_mib: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            // A million rows take seconds; a quarter of an hour leaves room for a slow database, and still ends.
+            build_seconds: 900,
+            // A handful of requests, each with a limit of its own below a minute.
+            call_seconds: 120,
+            // 1 GiB at 0.3 MB/s.
+            deliver_seconds: 3600,
+            // JavaScript and Python guests start with about 12 MiB; an honest builder streams.
+            memory_mib: 256,
+            output_mib: 1024,
+            // Reading back costs the partner's line as much as sending did.
+            read_back_mib: 256,
+        }
+    }
+}
+
+/// The largest accepted values: a day for times, wasm's 4 GiB for memory, 1 TiB for files.
+const LIMIT_RANGES: [(&str, u32, u32); 6] = [
+    ("build_seconds", 1, 86_400),
+    ("call_seconds", 1, 3_600),
+    ("deliver_seconds", 1, 86_400),
+    ("memory_mib", 1, 4_096),
+    ("output_mib", 1, 1_048_576),
+    ("read_back_mib", 0, 1_048_576),
+];
+
+impl Limits {
+    pub fn build(&self) -> Duration {
+        Duration::from_secs(self.build_seconds.into())
+    }
+
+    pub fn call(&self) -> Duration {
+        Duration::from_secs(self.call_seconds.into())
+    }
+
+    pub fn deliver(&self) -> Duration {
+        Duration::from_secs(self.deliver_seconds.into())
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        usize::try_from(u64::from(self.memory_mib) << 20).unwrap_or(usize::MAX)
+    }
+
+    pub fn output_bytes(&self) -> u64 {
+        u64::from(self.output_mib) << 20
+    }
+
+    pub fn read_back_bytes(&self) -> u64 {
+        u64::from(self.read_back_mib) << 20
+    }
+
+    fn of(&self, name: &str) -> u32 {
+        match name {
+            "build_seconds" => self.build_seconds,
+            "call_seconds" => self.call_seconds,
+            "deliver_seconds" => self.deliver_seconds,
+            "memory_mib" => self.memory_mib,
+            "output_mib" => self.output_mib,
+            _ => self.read_back_mib,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    partner: String,
+    revision: u32,
+    #[serde(default = "builder_file")]
+    builder: ComponentFile,
+    #[serde(default = "destination_file")]
+    destination: ComponentFile,
+    #[serde(default)]
+    contract: Contract,
+    names: NamePatterns,
+    #[serde(default)]
+    limits: Limits,
+    #[serde(default)]
+    options: BTreeMap<String, String>,
+}
+
+fn builder_file() -> ComponentFile {
+    ComponentFile { file: "builder.wasm".to_owned(), sha256: None }
+}
+
+fn destination_file() -> ComponentFile {
+    ComponentFile { file: "destination.wasm".to_owned(), sha256: None }
+}
+
+#[expect(clippy::expect_used, reason = "a constant; a test reads it")]
+fn default_temporary() -> NamePattern {
+    NamePattern::parse(".{attempt}.part").expect("the default pattern is one")
+}
+
+impl Manifest {
+    /// Reads and checks a manifest.
+    pub fn parse(text: &str) -> Result<Self, DocumentError> {
+        let document = Document::parse(FILE, text, true)?;
+        let written: Written = document.read()?;
+        let manifest = Self {
+            partner: written.partner,
+            revision: written.revision,
+            builder: written.builder,
+            destination: written.destination,
+            contract: written.contract,
+            names: written.names,
+            limits: written.limits,
+            options: written.options,
+            sha256: Sha256(sha2::Sha256::digest(text.as_bytes()).into()),
+        };
+        manifest.check_identity(&document)?;
+        manifest.check_limits(&document)?;
+        manifest.check_names(&document)?;
+        manifest.check_auxiliary(&document)?;
+        manifest.check_acknowledgment(&document)?;
+        Ok(manifest)
+    }
+
+    fn check_identity(&self, document: &Document<'_>) -> Result<(), DocumentError> {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if self.partner.is_empty() || self.partner.len() > 64 || !self.partner.chars().all(plain) {
+            return Err(document.fault(
+                &["partner"],
+                "the partner's name goes into logs and metrics: 1 to 64 characters of a-z, 0-9 and `-`",
+            ));
+        }
+        if self.revision == 0 || i32::try_from(self.revision).is_err() {
+            return Err(document.fault(&["revision"], "a revision starts at 1 and is raised with every change"));
+        }
+        for (table, component) in [("builder", &self.builder), ("destination", &self.destination)] {
+            let file = &component.file;
+            if file.contains(['/', '\\']) || file.starts_with('.') {
+                let what = format!("{file:?} must lie in the bundle's own directory: give a plain file name");
+                return Err(document.fault(&[table, "file"], what));
+            }
+            if !std::path::Path::new(file).extension().is_some_and(|extension| extension == "wasm") {
+                let what = format!(
+                    "{file:?} is no .wasm file; the host compiles components itself, because compiled code cannot be checked"
+                );
+                return Err(document.fault(&[table, "file"], what));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_limits(&self, document: &Document<'_>) -> Result<(), DocumentError> {
+        for (name, least, most) in LIMIT_RANGES {
+            let value = self.limits.of(name);
+            if !(least..=most).contains(&value) {
+                let what = format!("{name} is {value}; it must be from {least} to {most}");
+                return Err(document.fault(&["limits", name], what));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_names(&self, document: &Document<'_>) -> Result<(), DocumentError> {
+        let NamePatterns { final_name, temporary } = &self.names;
+        let text = final_name.to_string();
+        if final_name.names_the_attempt() || text.contains("{final") {
+            let what = format!(
+                "the final name {text:?} is a function of the job: {{key}} and `*` may stand in it, no other placeholder"
+            );
+            return Err(document.fault(&["names", "final"], what));
+        }
+        if !final_name.names_the_key() && !self.contract.names_reused {
+            let what = format!(
+                "the final name {text:?} is the same for every delivery: put {{key}} into it, or set contract.names_reused if the partner agreed that names are used again"
+            );
+            return Err(document.fault(&["names", "final"], what));
+        }
+        if !temporary.names_the_attempt() {
+            let what = format!(
+                "the temporary name {temporary:?} must have {{attempt}}, or two attempts write one file",
+                temporary = temporary.to_string()
+            );
+            return Err(document.fault(&["names", "temporary"], what));
+        }
+        let sample = Parts { key: "key", attempt: "attempt", final_name: "final.csv" };
+        if let Err(error) = temporary.mint(sample) {
+            return Err(document.fault(&["names", "temporary"], error.to_string()));
+        }
+        if overlap(temporary, final_name, final_name, Final::Any) {
+            let what = format!(
+                "the temporary name {temporary} could be a final name ({final_name}); a half-sent file would pass for a delivery"
+            );
+            return Err(document.fault(&["names", "temporary"], what));
+        }
+        if self.contract.overwrites_last.is_some() && !self.contract.names_reused {
+            return Err(document.fault(
+                &["contract", "overwrites_last"],
+                "overwrites_last is an agreement about reused names: set names_reused too, or remove it",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_auxiliary(&self, document: &Document<'_>) -> Result<(), DocumentError> {
+        let NamePatterns { final_name, temporary } = &self.names;
+        let auxiliary = &self.contract.auxiliary;
+        for (index, file) in auxiliary.iter().enumerate() {
+            let at = index.to_string();
+            let fault = |what: String| Err(document.fault(&["contract", "auxiliary", &at, "name"], what));
+            let name = &file.name;
+            if overlap(name, final_name, final_name, Final::Any) {
+                return fault(format!(
+                    "the auxiliary name {name} could be a final name ({final_name}); make them differ"
+                ));
+            }
+            if overlap(name, temporary, final_name, Final::ThisOne) {
+                return fault(format!(
+                    "the auxiliary name {name} could be the temporary name ({temporary}); make them differ"
+                ));
+            }
+            if let Some(other) =
+                auxiliary.iter().take(index).find(|other| overlap(name, &other.name, final_name, Final::ThisOne))
+            {
+                return fault(format!(
+                    "the auxiliary names {name} and {} could be one file; make them differ",
+                    other.name
+                ));
+            }
+            if let Some(acknowledgment) = &self.contract.acknowledgment
+                && overlap(name, &acknowledgment.name, final_name, Final::Any)
+            {
+                return fault(format!(
+                    "the auxiliary name {name} matches the acknowledgment's name ({}); the host would read its own file as the partner's answer",
+                    acknowledgment.name
+                ));
+            }
+            if file.trigger && file.before_publish {
+                return Err(document.fault(
+                    &["contract", "auxiliary", &at, "before_publish"],
+                    format!("the partner acts on the trigger {name}, so it cannot come before the data file: remove before_publish"),
+                ));
+            }
+        }
+        if self.contract.exclusive_create && !auxiliary.iter().any(|file| file.trigger) {
+            return Err(document.fault(
+                &["contract", "exclusive_create"],
+                "with exclusive_create the final name is seen while it grows: add a [[contract.auxiliary]] with trigger = true, which tells the partner that it is whole",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_acknowledgment(&self, document: &Document<'_>) -> Result<(), DocumentError> {
+        let Some(acknowledgment) = &self.contract.acknowledgment else { return Ok(()) };
+        let expressions = [
+            ("accept", Some(&acknowledgment.accept)),
+            ("refuse", acknowledgment.refuse.as_ref()),
+            ("duplicate", acknowledgment.duplicate.as_ref()),
+        ];
+        for (key, expression) in expressions {
+            let Some(expression) = expression else { continue };
+            let path = ["contract", "acknowledgment", key];
+            // Matched against bytes, so compiled for bytes.
+            let compiled = match regex::bytes::Regex::new(expression) {
+                Ok(compiled) => compiled,
+                Err(error) => {
+                    let why = error.to_string().lines().map(str::trim).collect::<Vec<_>>().join(" ");
+                    return Err(document.fault(&path, format!("this is no regular expression: {why}")));
+                }
+            };
+            if compiled.is_match(b"") {
+                return Err(document.fault(
+                    &path,
+                    "this expression matches an empty file, so it tells nothing; make it say what the partner writes",
+                ));
+            }
+            if let Some(unknown) =
+                compiled.capture_names().flatten().find(|name| !["key", "attempt", "sha256"].contains(name))
+            {
+                let what =
+                    format!("the group {unknown:?} is not known; an expression captures `key`, `attempt` and `sha256`");
+                return Err(document.fault(&path, what));
+            }
+            if !acknowledgment.name.names_the_key() && !compiled.capture_names().flatten().any(|name| name == "key") {
+                let what = "nothing ties such an acknowledgment to a delivery: put {key} or {final} into its name, or capture `(?<key>…)` here";
+                return Err(document.fault(&path, what));
+            }
+        }
+        let name = &acknowledgment.name;
+        if overlap(name, &self.names.final_name, &self.names.final_name, Final::Any)
+            || overlap(name, &self.names.temporary, &self.names.final_name, Final::Any)
+        {
+            let what =
+                format!("the acknowledgment's name {name} could be a file that the host sends; make them differ");
+            return Err(document.fault(&["contract", "acknowledgment", "name"], what));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: &str = "partner = 'acme'\nrevision = 1\n[names]\nfinal = 'contacts-{key}.csv'\n";
+
+    fn fault(text: &str) -> DocumentError {
+        Manifest::parse(text).unwrap_err()
+    }
+
+    fn with(more: &str) -> String {
+        format!("{LEAST}{more}")
+    }
+
+    #[test]
+    fn the_least_manifest_promises_nothing_and_has_the_documented_defaults() {
+        let manifest = Manifest::parse(LEAST).unwrap();
+        assert_eq!(manifest.contract, Contract::default());
+        assert_eq!(manifest.names.temporary.to_string(), ".{attempt}.part");
+        assert_eq!(
+            (manifest.builder.file.as_str(), manifest.destination.file.as_str()),
+            ("builder.wasm", "destination.wasm")
+        );
+        assert_eq!(manifest.limits, Limits::default());
+        for (name, least, most) in LIMIT_RANGES {
+            assert!((least..=most).contains(&Limits::default().of(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_promise_is_told_with_line_and_fix() {
+        let error = fault(&with("[contract]\npublishes_hole = true\n"));
+        assert_eq!(
+            error.to_string(),
+            "partner.toml line 6: the key `publishes_hole` is not known here; did you mean `publishes_whole`?"
+        );
+    }
+
+    #[test]
+    fn each_semantic_fault_is_told_with_its_line_and_fix() {
+        let cases: &[(String, usize, &str)] = &[
+            (LEAST.replace("acme", "Acme GmbH"), 1, "a-z"),
+            (LEAST.replace("revision = 1", "revision = 0"), 2, "raised"),
+            (LEAST.replace("-{key}", ""), 4, "put {key}"),
+            (LEAST.replace("{key}", "{attempt}"), 4, "function of the job"),
+            (with("temporary = 'upload.part'\n"), 5, "{attempt}"),
+            (
+                with("temporary = 'contacts-{attempt}.csv'\n[contract]\nnames_reused = true\n").replace("{key}", "*"),
+                5,
+                "could be a final name",
+            ),
+            (with("[builder]\nfile = '../x.wasm'\n"), 6, "plain file name"),
+            (with("[builder]\nfile = 'x.cwasm'\n"), 6, "compiled code"),
+            (with("[builder]\nfile = 'x.wasm'\nsha256 = 'abc'\n"), 7, "64 digits"),
+            (with("[limits]\nmemory_mib = 0\n"), 6, "from 1 to 4096"),
+            (with("[contract]\nexclusive_create = true\n"), 6, "trigger = true"),
+            (with("[contract]\noverwrites_last = 'mail'\n"), 6, "names_reused"),
+            (with("[[contract.auxiliary]]\nname = '{final}'\n"), 6, "could be a final name"),
+            (
+                with("[[contract.auxiliary]]\nname = '{final}.a'\n[[contract.auxiliary]]\nname = '{final}.A'\n"),
+                8,
+                "could be one file",
+            ),
+            (
+                with("[[contract.auxiliary]]\nname = '{final}.done'\ntrigger = true\nbefore_publish = true\n"),
+                8,
+                "remove before_publish",
+            ),
+            (
+                with(
+                    "[[contract.auxiliary]]\nname = '{final}.ack'\n[contract.acknowledgment]\nname = '*.ack'\naccept = '(?<key>k)'\nperiod_seconds = 60\n",
+                ),
+                6,
+                "partner's answer",
+            ),
+            (
+                with("[contract.acknowledgment]\nname = '{key}.ack'\naccept = '(ok'\nperiod_seconds = 60\n"),
+                7,
+                "regular expression",
+            ),
+            (
+                with("[contract.acknowledgment]\nname = '{key}.ack'\naccept = 'o*'\nperiod_seconds = 60\n"),
+                7,
+                "empty file",
+            ),
+            (
+                with("[contract.acknowledgment]\nname = '{key}.ack'\naccept = '(?<who>ok)'\nperiod_seconds = 60\n"),
+                7,
+                "captures",
+            ),
+            (with("[contract.acknowledgment]\nname = 'today.ack'\naccept = 'ok'\nperiod_seconds = 60\n"), 7, "ties"),
+            (with("[options]\nseparator = 1\n"), 6, "expected a string"),
+        ];
+        for (text, line, part) in cases {
+            let error = fault(text);
+            assert!(error.line == *line && error.what.contains(part), "{error}\nfor\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_full_manifest_is_read() {
+        let manifest = Manifest::parse(&with(
+            "temporary = 'in/.{attempt}.tmp'\n[contract]\nagreement = 'mail'\npublishes_whole = true\n\
+             [contract.acknowledgment]\nname = 'ack/{key}.txt'\naccept = '^OK (?<key>\\S+)'\nrefuse = '^NO'\nperiod_seconds = 86400\n\
+             [[contract.auxiliary]]\nname = '{final}.sha256'\nbefore_publish = true\n[[contract.auxiliary]]\nname = '{final}.done'\ntrigger = true\n\
+             [limits]\noutput_mib = 2\n[options]\nseparator = ';'\n",
+        ))
+        .unwrap();
+        assert_eq!(manifest.limits.output_bytes(), 2 << 20);
+        assert_eq!(manifest.contract.auxiliary.len(), 2);
+        assert_eq!(manifest.options["separator"], ";");
+    }
+}

@@ -1,0 +1,65 @@
+//! `log`: a guest's messages, as the guest's, bounded in length and number.
+
+use super::{About, State};
+use crate::plugin::bindings::log::{Host, Level};
+use crate::plugin::reported::bounded;
+
+/// Messages of one call that are written.
+const MESSAGES: u32 = 200;
+
+/// The log of one call.
+pub(super) struct Log {
+    about: About,
+    written: u32,
+    dropped: u64,
+    last_error: Option<String>,
+}
+
+impl Log {
+    pub(super) fn new(about: About) -> Self {
+        Self { about, written: 0, dropped: 0, last_error: None }
+    }
+
+    pub(super) fn last_error(&self) -> Option<&str> {
+        self.last_error.as_deref()
+    }
+
+    fn write(&mut self, level: Level, message: &str) {
+        let message = bounded(message);
+        if self.written < MESSAGES {
+            self.written += 1;
+            self.emit(level, &message);
+        } else {
+            self.dropped += 1;
+        }
+        if level == Level::Error {
+            self.last_error = Some(message);
+        }
+    }
+
+    fn emit(&self, level: Level, message: &str) {
+        let About { partner, call, job, attempt } = &self.about;
+        match level {
+            Level::Debug => tracing::debug!(target: "guest", %partner, call, %job, %attempt, guest = message),
+            Level::Info => tracing::info!(target: "guest", %partner, call, %job, %attempt, guest = message),
+            Level::Warn => tracing::warn!(target: "guest", %partner, call, %job, %attempt, guest = message),
+            Level::Error => tracing::error!(target: "guest", %partner, call, %job, %attempt, guest = message),
+        }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        if self.dropped > 0 {
+            let About { partner, call, job, attempt } = &self.about;
+            tracing::warn!(%partner, call, %job, %attempt, dropped = self.dropped, "a plugin logged more than {MESSAGES} messages in one call; the rest was dropped");
+        }
+    }
+}
+
+impl Host for State {
+    async fn write(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
+        self.log.write(level, &message);
+        Ok(())
+    }
+}

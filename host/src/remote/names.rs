@@ -1,0 +1,185 @@
+//! All names at the partner that one attempt may touch or look at.
+//!
+//! They are fixed before the plugin sees a session: the final name that the plugin derived from the job, the
+//! temporary name that the host minted, and what the contract declares beside them. Names are compared byte by byte.
+
+use std::collections::BTreeSet;
+
+use crate::job::contract::Contract;
+use crate::job::names::{NameError, NamePattern, Parts, check_name, fold_name};
+
+/// What an attempt may touch. Relative to the destination's directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    pub final_name: String,
+    /// None for the forms that have no temporary file.
+    pub temporary: Option<String>,
+    pub auxiliary: Vec<AuxiliaryName>,
+    /// Files by which the partner answers. They are looked at and never written.
+    pub acknowledgment: Option<NamePattern>,
+    /// What the patterns' placeholders stand for.
+    pub key: String,
+    pub attempt: String,
+}
+
+/// A declared file beside the data file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuxiliaryName {
+    pub name: String,
+    /// The partner acts on it.
+    pub trigger: bool,
+    /// It may be put before the data file is published.
+    pub before_publish: bool,
+}
+
+impl Names {
+    /// Mints the names of an attempt and refuses those that would stand in each other's way.
+    pub fn mint(
+        contract: &Contract,
+        temporary: Option<&NamePattern>,
+        final_name: &str,
+        key: &str,
+        attempt: &str,
+    ) -> Result<Self, NameError> {
+        check_name(final_name)?;
+        let parts = Parts { key, attempt, final_name };
+        let temporary = temporary.map(|pattern| pattern.mint(parts)).transpose()?;
+        let auxiliary = contract
+            .auxiliary
+            .iter()
+            .map(|declared| {
+                let (trigger, before_publish) = (declared.trigger, declared.before_publish);
+                Ok(AuxiliaryName { name: declared.name.mint(parts)?, trigger, before_publish })
+            })
+            .collect::<Result<Vec<_>, NameError>>()?;
+        let acknowledgment = contract.acknowledgment.as_ref().map(|declared| declared.name.clone());
+        let names = Self {
+            final_name: final_name.to_owned(),
+            temporary,
+            auxiliary,
+            acknowledgment,
+            key: key.to_owned(),
+            attempt: attempt.to_owned(),
+        };
+        names.check()?;
+        Ok(names)
+    }
+
+    /// True for a name that a reader may look at.
+    pub fn may_look_at(&self, name: &str) -> bool {
+        self.written().any(|written| written == name) || self.is_acknowledgment(name)
+    }
+
+    /// True for a directory that holds a name that a reader may look at.
+    pub fn may_list(&self, directory: &str) -> bool {
+        let directory = root_is_empty(directory);
+        self.written().any(|name| parent(name) == directory)
+            || self.acknowledgment.as_ref().is_some_and(|pattern| {
+                let text = String::from(pattern.clone());
+                match parent(&text) {
+                    "" => directory.is_empty(),
+                    above => NamePattern::parse(above).is_ok_and(|above| above.matches(directory, self.parts())),
+                }
+            })
+    }
+
+    /// True for a directory above a name that is written.
+    pub fn may_make(&self, directory: &str) -> bool {
+        !directory.is_empty()
+            && self
+                .written()
+                .any(|name| name.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/') && rest.len() > 1))
+    }
+
+    /// True for a file that would count as the partner's answer.
+    pub fn is_acknowledgment(&self, name: &str) -> bool {
+        self.acknowledgment.as_ref().is_some_and(|pattern| pattern.matches(name, self.parts()))
+    }
+
+    fn written(&self) -> impl Iterator<Item = &str> {
+        let auxiliary = self.auxiliary.iter().map(|auxiliary| auxiliary.name.as_str());
+        std::iter::once(self.final_name.as_str()).chain(self.temporary.as_deref()).chain(auxiliary)
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        Parts { key: &self.key, attempt: &self.attempt, final_name: &self.final_name }
+    }
+
+    fn check(&self) -> Result<(), NameError> {
+        let mut seen = BTreeSet::new();
+        for name in self.written() {
+            let unusable = |why| Err(NameError::Unusable { name: name.to_owned(), why });
+            if !seen.insert(fold_name(name)) {
+                return unusable("the final, temporary and auxiliary names must differ, case aside");
+            }
+            if self.is_acknowledgment(name) {
+                return unusable(
+                    "it matches the acknowledgment pattern, so our own file could pass for the partner's answer",
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+fn root_is_empty(directory: &str) -> &str {
+    if directory == "." { "" } else { directory }
+}
+
+fn parent(name: &str) -> &str {
+    name.rsplit_once('/').map_or("", |(above, _)| above)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contract(text: &str) -> Contract {
+        toml::from_str(text).unwrap()
+    }
+
+    fn mint(contract: &Contract) -> Result<Names, NameError> {
+        let temporary = NamePattern::parse("in/.{attempt}.part").unwrap();
+        Names::mint(contract, Some(&temporary), "in/k-1.csv", "k-1", "a-9")
+    }
+
+    #[test]
+    fn plg_04_what_is_declared_or_minted_is_all_there_is() {
+        let names = mint(&contract(
+            "auxiliary = [{ name = '{final}.done', trigger = true }]\n\
+             [acknowledgment]\nname = 'out/{key}/*.ack'\naccept = 'ok'\nperiod_seconds = 60",
+        ))
+        .unwrap();
+        for name in ["in/k-1.csv", "in/.a-9.part", "in/k-1.csv.done", "out/k-1/1.ack"] {
+            assert!(names.may_look_at(name), "{name}");
+        }
+        for name in [
+            "in/k-2.csv",
+            "in/.a-8.part",
+            "out/k-2/1.ack",
+            "",
+            ".",
+            "in",
+            "../in/k-1.csv",
+            "/in/k-1.csv",
+            "in//k-1.csv",
+        ] {
+            assert!(!names.may_look_at(name), "{name}");
+        }
+        assert!(names.may_list("in") && names.may_list("out/k-1"));
+        assert!(
+            !names.may_list("") && !names.may_list("out") && !names.may_list("out/k-2") && !names.may_list("in/..")
+        );
+        assert!(names.may_make("in"));
+        assert!(
+            !names.may_make("out/k-1") && !names.may_make("i") && !names.may_make("") && !names.may_make("in/k-1.csv")
+        );
+    }
+
+    #[test]
+    fn names_that_would_stand_in_each_others_way_are_refused() {
+        assert!(mint(&contract("auxiliary = [{ name = 'IN/{key}.CSV' }]")).is_err());
+        let forged = "auxiliary = [{ name = '{final}.ack' }]\n[acknowledgment]\nname = 'in/{key}*.ack'\naccept = 'ok'\nperiod_seconds = 60";
+        assert!(mint(&contract(forged)).unwrap_err().to_string().contains("acknowledgment"));
+    }
+}
