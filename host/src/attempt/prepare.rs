@@ -136,7 +136,10 @@ async fn authorize(work: &Work, record: &dyn Record, session: &Session, prepared
         )),
         Authorization::NameTaken => Err(failed(
             FailureReason::FinalNameOccupied,
-            format!("another delivery key holds the final name {:?} at this server; nothing was sent", prepared.expected.name),
+            format!(
+                "another delivery key holds the final name {:?} at this server; nothing was sent",
+                prepared.expected.name
+            ),
         )),
         Authorization::Moved => Err(failed(
             FailureReason::BuildFailed,
