@@ -78,7 +78,7 @@ impl Default for Case {
             evidence: vec![baseline(absent()), Evidence::Receipt(receipt(present(100)))],
             others: Vec::new(),
             past_the_fence: 1,
-            after: Duration::from_secs(60),
+            after: Duration::from_mins(1),
         }
     }
 }
@@ -376,8 +376,8 @@ fn only_the_attempt_itself_can_say_that_a_fenced_publish_was_never_sent() {
     let yes = answer(PublishForm::Link, Answer::Acknowledged);
     let no = answer(PublishForm::Link, Answer::Refused { code: Some(4), text: String::new() });
     let other = answer(PublishForm::Rename, Answer::Acknowledged);
-    assert_eq!(publish_on_record(link, &[yes.clone()], &contract), Some(Publish::Acknowledged(Form::Link)));
-    assert_eq!(publish_on_record(link, &[no.clone()], &contract), Some(Publish::Refused(Form::Link)));
+    assert_eq!(publish_on_record(link, std::slice::from_ref(&yes), &contract), Some(Publish::Acknowledged(Form::Link)));
+    assert_eq!(publish_on_record(link, std::slice::from_ref(&no), &contract), Some(Publish::Refused(Form::Link)));
     assert_eq!(publish_on_record(link, &[no, yes], &contract), unanswered);
     assert_eq!(publish_on_record(link, &[other], &contract), unanswered);
 }
