@@ -1,1 +1,234 @@
-//! To come.
+//! Puts a host together: pools by role, plugins, destinations kept in step, worker, dispatcher.
+//!
+//! The only place that knows all the parts. It opens only the pools of the roles that it runs.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use tokio_util::sync::CancellationToken;
+
+use crate::broker::PostgresBroker;
+use crate::config::{self, Config};
+use crate::delivery::{Bounds, Worker, WorkerParts};
+use crate::embedded::postgres::{self, Postgres, PostgresError, SUPERUSER, Settings};
+use crate::job::status::Role;
+use crate::plugin::{Bundle, Destination, PluginSettings, Plugins};
+use crate::remote::{SessionLimits, Sessions};
+use crate::spool::Spool;
+use crate::store::{self, ConnectOptions, JoinedDestination, Joining, Pool};
+use crate::upkeep::dispatcher::{Dispatcher, DispatcherSettings};
+
+/// The database of a private PostgreSQL that the host's schema lives in.
+const EMBEDDED_DATABASE: &str = "postgres";
+
+/// A private PostgreSQL in the data directory.
+pub struct Embedded {
+    server: Postgres,
+}
+
+/// Starts the private PostgreSQL and brings its schema up to date.
+pub async fn start_embedded(config: &Config) -> anyhow::Result<Embedded> {
+    let server = Postgres::start(&Settings::new(embedded_directory(&config.directories.data))).await?;
+    let embedded = Embedded { server };
+    store::migrate::migrate(&embedded.admin_url()).await.context("the private database was not migrated")?;
+    Ok(embedded)
+}
+
+fn embedded_directory(data: &Path) -> std::path::PathBuf {
+    data.join("postgres")
+}
+
+impl Embedded {
+    /// For set-up; it logs in as the superuser.
+    pub fn admin_url(&self) -> String {
+        self.server.address().url(SUPERUSER, EMBEDDED_DATABASE)
+    }
+
+    /// For the host: each pool puts its role's login in.
+    pub fn url(&self) -> String {
+        self.admin_url()
+    }
+
+    /// Ends when the server does.
+    pub async fn died(&mut self) -> PostgresError {
+        self.server.died().await
+    }
+
+    pub async fn stop(self) -> anyhow::Result<()> {
+        Ok(self.server.stop().await?)
+    }
+}
+
+/// One pool of one role, for a command.
+pub async fn connect(config: &Config, embedded: bool, role: Role) -> anyhow::Result<Pool> {
+    let url = if embedded {
+        let directory = embedded_directory(&config.directories.data);
+        let Some(address) = postgres::running(&directory) else {
+            bail!("no private PostgreSQL runs in {}; start it with `waybill serve --embedded`", directory.display());
+        };
+        address.url(SUPERUSER, EMBEDDED_DATABASE)
+    } else {
+        config.database_url()?.to_owned()
+    };
+    open(&url, role, 2).await
+}
+
+async fn open(url: &str, role: Role, connections: u32) -> anyhow::Result<Pool> {
+    let options = ConnectOptions {
+        connections,
+        password: config::password(role),
+        ..ConnectOptions::new(url, format!("waybill {}", role.login().trim_start_matches("waybill_")))
+    };
+    store::connect(role, &options).await.with_context(|| {
+        format!("logging in as {} failed; see that the database runs, that `waybill migrate` has run, and how this login gets in", role.login())
+    })
+}
+
+/// A host that is ready to run.
+pub struct Host {
+    worker: Worker,
+    dispatcher: Dispatcher,
+    pools: Vec<Pool>,
+    shutdown: CancellationToken,
+    grace: Duration,
+    summary: String,
+}
+
+impl Host {
+    /// Connects, reads the partners directory, and brings the destinations in the database in step with it.
+    pub async fn start(config: &Config, shutdown: CancellationToken) -> anyhow::Result<Self> {
+        let url = config.database_url()?;
+        let worker_connections = u32::try_from(config.worker.concurrency).unwrap_or(u32::MAX).saturating_add(4).min(64);
+        let worker_pool = open(url, Role::Worker, worker_connections).await?;
+        let keeper_pool = open(url, Role::Worker, 4).await?;
+        let dispatcher_pool = open(url, Role::Dispatcher, 3).await?;
+        let data = &config.directories.data;
+        std::fs::create_dir_all(data).with_context(|| format!("the data directory {} cannot be made", data.display()))?;
+        let spool = Spool::open(&data.join("spool"))?;
+        let bundles = bundles(config)?;
+        for bundle in &bundles {
+            for destination in &bundle.destinations {
+                join(&worker_pool, bundle, destination).await?;
+            }
+        }
+        let summary = summary(&bundles);
+        let broker = PostgresBroker::new(worker_pool.clone(), dispatcher_pool.clone());
+        let worker = Worker::new(WorkerParts {
+            name: worker_name(),
+            pool: worker_pool.clone(),
+            keeper_pool: keeper_pool.clone(),
+            broker: broker.clone(),
+            bundles,
+            spool,
+            sessions: Sessions::new(SessionLimits::default(), Duration::from_secs(config.worker.session_idle_seconds)),
+            lease: config.worker.lease(),
+            renew_every: config.worker.renew(),
+            watch_stop_every: Some(Duration::from_millis(config.worker.stop_poll_milliseconds)),
+            concurrency: config.worker.concurrency,
+            bounds: Bounds {
+                max_attempts: config.worker.max_attempts,
+                first_backoff: Duration::from_secs(config.worker.first_backoff_seconds),
+                longest_backoff: Duration::from_secs(config.worker.longest_backoff_seconds),
+                look_after: Duration::from_mins(1),
+            },
+        });
+        let dispatcher = Dispatcher::new(dispatcher_pool.clone(), broker, DispatcherSettings::from(&config.dispatcher))?;
+        Ok(Self {
+            worker,
+            dispatcher,
+            pools: vec![worker_pool, keeper_pool, dispatcher_pool],
+            shutdown,
+            grace: config.worker.shutdown(),
+            summary,
+        })
+    }
+
+    /// What this host serves, in words.
+    pub fn summary(&self) -> String {
+        self.summary.clone()
+    }
+
+    /// Runs until the shutdown. True if nothing was under way at its end.
+    pub async fn run(self) -> bool {
+        let dispatching = self.dispatcher.run(self.shutdown.clone());
+        let working = self.worker.run(self.shutdown.clone(), self.grace);
+        let ((), ended) = tokio::join!(dispatching, working);
+        for pool in self.pools {
+            pool.close().await;
+        }
+        ended
+    }
+}
+
+fn bundles(config: &Config) -> anyhow::Result<Vec<Arc<Bundle>>> {
+    let partners = &config.directories.partners;
+    let plugins = Plugins::open(PluginSettings::new(config.directories.data.join("compiled")))?;
+    let loaded = plugins.load(partners)?;
+    for refused in &loaded.refused {
+        tracing::error!(%refused, "a bundle is not served");
+    }
+    if loaded.bundles.is_empty() {
+        let why = match loaded.refused.first() {
+            None => format!(
+                "the partners directory {} is empty; put a partner's bundle there: a directory with partner.toml, builder.wasm, destination.wasm and destinations.toml",
+                partners.display()
+            ),
+            Some(first) => format!("no bundle in the partners directory {} can be served; the first: {first}", partners.display()),
+        };
+        bail!(why);
+    }
+    Ok(loaded.bundles)
+}
+
+async fn join(pool: &Pool, bundle: &Bundle, destination: &Destination) -> anyhow::Result<()> {
+    let joined = JoinedDestination {
+        id: destination.id,
+        tenant: destination.tenant,
+        name: destination.name.clone(),
+        partner: bundle.partner.clone(),
+        revision: i32::try_from(bundle.manifest.revision).unwrap_or(i32::MAX),
+        manifest: serde_json::to_value(&bundle.manifest)?,
+        contract: serde_json::to_value(&bundle.manifest.contract)?,
+        rules: serde_json::to_value(&destination.rules)?,
+        digests: serde_json::to_value(&destination.digests)?,
+        endpoint: format!("{}:{}", destination.endpoint.host, destination.endpoint.port),
+    };
+    let name = &destination.name;
+    match store::upsert_destination(pool, &joined).await? {
+        Joining::Joined => Ok(()),
+        Joining::Older { in_force } => {
+            tracing::warn!(destination = %destination.id, name, revision = joined.revision, in_force, "another host has a newer manifest, which stays in force in the database; update this host's bundle");
+            Ok(())
+        }
+        Joining::Foreign => bail!(
+            "the destination {} ({name}) belongs to another tenant or partner in the database; an id never changes hands, so give it a new one in destinations.toml",
+            destination.id
+        ),
+        Joining::NameTaken => bail!(
+            "the tenant {} has another destination named {name:?} in the database; choose another name in destinations.toml",
+            destination.tenant
+        ),
+    }
+}
+
+fn summary(bundles: &[Arc<Bundle>]) -> String {
+    let mut text = format!("serving {} partners:\n", bundles.len());
+    for bundle in bundles {
+        for destination in &bundle.destinations {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "  {} → {} ({})", bundle.partner, destination.name, destination.id);
+        }
+    }
+    text
+}
+
+/// Unique to a process: host, process id, and a number of its own, since process ids are reused.
+fn worker_name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = host.trim();
+    let host = if host.is_empty() { "host" } else { host };
+    format!("{host}-{}-{:08x}", std::process::id(), rand::random::<u32>())
+}

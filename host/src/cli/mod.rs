@@ -1,1 +1,115 @@
-//! To come.
+//! The command line: what operators and platform engineers type.
+//!
+//! Every command says what it did or what to do next, speaks JSON on request, and ends with a code that scripts can use:
+//! 0 done, 1 failed, 2 wrong arguments, 3 not found, 4 refused as things stand, 5 could not be told: try again.
+
+pub mod demo;
+mod explain;
+mod job;
+mod migrate;
+mod output;
+mod serve;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::Config;
+use crate::telemetry::{self, LogFormat};
+use output::Output;
+
+/// A WebAssembly-pluggable delivery host: queues export jobs, builds each file, puts it under the agreed name at the
+/// partner, and tells the truth about it.
+#[derive(Debug, Parser)]
+#[command(name = "waybill", version, propagate_version = true, max_term_width = 120)]
+struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// Configuration file (TOML). Environment variables override it.
+    #[arg(long, global = true, env = "WAYBILL_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print JSON for scripts.
+    #[arg(long, global = true)]
+    json: bool,
+    /// What to log, in the syntax of RUST_LOG.
+    #[arg(long, global = true, env = "WAYBILL_LOG", default_value = "info", value_name = "FILTER")]
+    log: String,
+    /// Log lines as JSON, for collectors.
+    #[arg(long, global = true)]
+    log_json: bool,
+    /// Use the private PostgreSQL in the data directory instead of the configured one.
+    #[arg(long, global = true)]
+    embedded: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Create the database's roles and schema. May run twice.
+    Migrate(migrate::Migrate),
+    /// Run this host: worker and dispatcher.
+    Serve(serve::Serve),
+    /// Create, look at and cancel jobs.
+    #[command(subcommand)]
+    Job(job::JobCommand),
+    /// Show it all working: a private PostgreSQL, a private OpenSSH server, two partners, some twenty jobs.
+    Demo(demo::Demo),
+}
+
+/// How a command ended, for scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Done,
+    NotFound,
+    Refused,
+    TryAgain,
+}
+
+impl Ended {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::NotFound => 3,
+            Self::Refused => 4,
+            Self::TryAgain => 5,
+        }
+    }
+}
+
+/// Runs the command of this process.
+pub fn main() -> ExitCode {
+    let Cli { common, command } = Cli::parse();
+    // The demo draws its own picture; a log line in between would tear it.
+    let filter = if matches!(command, Command::Demo(_)) && common.log == "info" { "error" } else { &common.log };
+    telemetry::start(if common.log_json { LogFormat::Json } else { LogFormat::Text }, filter);
+    let output = Output::new(common.json);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&output, &anyhow::Error::new(error).context("the runtime could not be started")),
+    };
+    match runtime.block_on(run(&common, &output, command)) {
+        Ok(ended) => ExitCode::from(ended.code()),
+        Err(error) => failed(&output, &error),
+    }
+}
+
+async fn run(common: &Common, output: &Output, command: Command) -> anyhow::Result<Ended> {
+    let config = || Config::load(common.config.as_deref());
+    match command {
+        Command::Migrate(command) => command.run(&config()?, common.embedded, output).await,
+        Command::Serve(command) => command.run(config()?, common.embedded, output).await,
+        Command::Job(command) => command.run(&config()?, common.embedded, output).await,
+        Command::Demo(command) => command.run(output).await,
+    }
+}
+
+fn failed(output: &Output, error: &anyhow::Error) -> ExitCode {
+    output.error(error);
+    ExitCode::from(1)
+}

@@ -79,7 +79,7 @@ impl Held {
     }
 
     /// Ends the renewals and waits for one that is under way; what that one finds is no loss.
-    pub async fn finish(self) {
+    pub async fn finish(&self) {
         let (done, finished) = oneshot::channel();
         let _ = self.commands.send(Command::Finish { attempt: self.attempt, done: Some(done) });
         let _ = finished.await;

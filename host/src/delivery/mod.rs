@@ -5,3 +5,10 @@
 //! what the sequence must have recorded with the store; it does not know how a file is built or sent.
 
 pub mod keeper;
+mod pause;
+mod record;
+pub mod stop_watcher;
+mod worker;
+
+pub use record::Bounds;
+pub use worker::{Worker, WorkerParts};

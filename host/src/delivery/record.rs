@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::keeper::Held;
@@ -44,8 +43,6 @@ pub struct JobRecord {
     pub bounds: Bounds,
     pub lease: Held,
     pub pauses: Pauses,
-    /// Ended by the terminal write; what is still under way then knows that nobody waits.
-    pub ended: CancellationToken,
 }
 
 impl Fence for JobRecord {
@@ -152,6 +149,8 @@ impl Record for JobRecord {
     fn finish<'a>(&'a self, end: &'a End) -> BoxFuture<'a, Terminal> {
         Box::pin(async move {
             let terminal = self.write(end).await;
+            // Right after the last write, so that no renewal takes it for a loss.
+            self.lease.finish().await;
             match &terminal {
                 Terminal::Written(status) => {
                     tracing::info!(job = %self.job, attempt = %self.attempt, to = %status, why = %in_words(end), "attempt ended");
@@ -163,7 +162,6 @@ impl Record for JobRecord {
                     tracing::error!(job = %self.job, attempt = %self.attempt, why, "the attempt ended unwritten; recovery takes it from here");
                 }
             }
-            self.ended.cancel();
             terminal
         })
     }

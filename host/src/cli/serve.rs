@@ -1,0 +1,70 @@
+//! `waybill serve`: this host, until a signal.
+
+use tokio_util::sync::CancellationToken;
+
+use super::Ended;
+use super::output::Output;
+use crate::app::{self, Host};
+use crate::config::Config;
+
+/// Runs the worker and the dispatcher until SIGTERM or SIGINT. Work that is being prepared is handed back, deliveries
+/// under way are waited for within [worker] shutdown_seconds; a second signal ends the process at once.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  waybill serve --config waybill.toml\n  waybill serve --embedded     (a private PostgreSQL in the data directory)")]
+pub(super) struct Serve {}
+
+impl Serve {
+    pub async fn run(self, config: Config, embedded: bool, output: &Output) -> anyhow::Result<Ended> {
+        let Self {} = self;
+        let mut config = config;
+        let private = if embedded { Some(app::start_embedded(&config).await?) } else { None };
+        if let Some(private) = &private {
+            config.database.url = Some(private.url());
+        }
+        let shutdown = CancellationToken::new();
+        let host = Host::start(&config, shutdown.clone()).await?;
+        output.say(&host.summary())?;
+        let signals = tokio::spawn(signals(shutdown.clone()));
+        let ended = match private {
+            None => host.run().await,
+            Some(mut private) => {
+                let ended = tokio::select! {
+                    ended = host.run() => Ok(ended),
+                    died = private.died() => Err(died),
+                };
+                match ended {
+                    Ok(ended) => {
+                        private.stop().await?;
+                        ended
+                    }
+                    Err(died) => return Err(died.into()),
+                }
+            }
+        };
+        signals.abort();
+        if ended {
+            output.say("stopped; nothing is under way")?;
+        } else {
+            output.say("stopped at the bound with deliveries under way; recovery settles what they did")?;
+        }
+        Ok(Ended::Done)
+    }
+}
+
+/// The first signal asks for a graceful stop, the second ends the process.
+async fn signals(shutdown: CancellationToken) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    for first in [true, false] {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        if first {
+            tracing::info!("stopping; a second signal ends at once");
+            shutdown.cancel();
+        }
+    }
+    // 128 + SIGINT, as a shell reports it.
+    std::process::exit(130);
+}
