@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use tokio_util::sync::CancellationToken;
 
-use crate::broker::PostgresBroker;
+use crate::broker::{Publisher, Receiver};
 use crate::config::{self, Config};
 use crate::delivery::{Bounds, Worker, WorkerParts};
 use crate::embedded::postgres::{self, Postgres, PostgresError, SUPERUSER, Settings};
@@ -19,7 +19,7 @@ use crate::plugin::{Bundle, Destination, PluginSettings, Plugins};
 use crate::remote::{SessionLimits, Sessions};
 use crate::spool::Spool;
 use crate::store::{self, ConnectOptions, JoinedDestination, Joining, Pool};
-use crate::upkeep::dispatcher::{Dispatcher, DispatcherSettings};
+use crate::upkeep::{self, Dispatcher, DispatcherSettings};
 
 /// The database of a private PostgreSQL that the host's schema lives in.
 const EMBEDDED_DATABASE: &str = "postgres";
@@ -62,6 +62,11 @@ impl Embedded {
     }
 }
 
+/// How long a received wake-up is kept from other workers; policy and claim fit into it many times.
+const HOLD: Duration = Duration::from_secs(30);
+/// How often wake-ups are looked for without a hint, which bounds how late a delayed one is.
+const POLL: Duration = Duration::from_secs(1);
+
 /// One pool of one role, for a command.
 pub async fn connect(config: &Config, embedded: bool, role: Role) -> anyhow::Result<Pool> {
     let url = if embedded {
@@ -94,6 +99,7 @@ pub struct Host {
     pools: Vec<Pool>,
     shutdown: CancellationToken,
     grace: Duration,
+    dispatch_every: Duration,
     summary: String,
 }
 
@@ -115,12 +121,13 @@ impl Host {
             }
         }
         let summary = summary(&bundles);
-        let broker = PostgresBroker::new(worker_pool.clone(), dispatcher_pool.clone());
+        let name = worker_name();
         let worker = Worker::new(WorkerParts {
-            name: worker_name(),
+            receiver: Receiver::new(worker_pool.clone(), &name, HOLD),
+            poll: POLL,
+            name: name.clone(),
             pool: worker_pool.clone(),
             keeper_pool: keeper_pool.clone(),
-            broker: broker.clone(),
             bundles,
             spool,
             sessions: Sessions::new(SessionLimits::default(), Duration::from_secs(config.worker.session_idle_seconds)),
@@ -135,13 +142,20 @@ impl Host {
                 look_after: Duration::from_mins(1),
             },
         });
-        let dispatcher = Dispatcher::new(dispatcher_pool.clone(), broker, DispatcherSettings::from(&config.dispatcher))?;
+        let settings = DispatcherSettings {
+            page: config.dispatcher.page,
+            lease: Duration::from_secs(config.dispatcher.lease_seconds),
+            ..DispatcherSettings::new(name)
+        };
+        let publisher = Publisher::new(dispatcher_pool.clone());
+        let dispatcher = Dispatcher::new(dispatcher_pool.clone(), publisher, settings, shutdown.clone())?;
         Ok(Self {
             worker,
             dispatcher,
             pools: vec![worker_pool, keeper_pool, dispatcher_pool],
             shutdown,
             grace: config.worker.shutdown(),
+            dispatch_every: Duration::from_millis(config.dispatcher.poll_milliseconds),
             summary,
         })
     }
@@ -153,7 +167,8 @@ impl Host {
 
     /// Runs until the shutdown. True if nothing was under way at its end.
     pub async fn run(self) -> bool {
-        let dispatching = self.dispatcher.run(self.shutdown.clone());
+        let signal = upkeep::Signal::default();
+        let dispatching = upkeep::keep("dispatcher", self.dispatch_every, &signal, &self.shutdown, || self.dispatcher.run_once());
         let working = self.worker.run(self.shutdown.clone(), self.grace);
         let ((), ended) = tokio::join!(dispatching, working);
         for pool in self.pools {
@@ -165,7 +180,7 @@ impl Host {
 
 fn bundles(config: &Config) -> anyhow::Result<Vec<Arc<Bundle>>> {
     let partners = &config.directories.partners;
-    let plugins = Plugins::open(PluginSettings::new(config.directories.data.join("compiled")))?;
+    let plugins = Plugins::open(PluginSettings { cache_dir: config.directories.data.join("compiled") })?;
     let loaded = plugins.load(partners)?;
     for refused in &loaded.refused {
         tracing::error!(%refused, "a bundle is not served");

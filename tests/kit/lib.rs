@@ -4,6 +4,7 @@
 //! `anyhow::Result`, so that a broken fixture tells why, and clean up when dropped.
 
 pub mod database;
+pub mod house;
 pub mod operations;
 pub mod services;
 pub mod sftp_raw;
@@ -13,6 +14,7 @@ pub mod sshd;
 pub mod wait;
 
 pub use database::Database;
+pub use house::{House, Plan, Reach};
 pub use operations::Operation;
 pub use sftp_server::SftpServer;
 pub use sshd::Sshd;

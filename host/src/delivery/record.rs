@@ -43,6 +43,8 @@ pub struct JobRecord {
     pub bounds: Bounds,
     pub lease: Held,
     pub pauses: Pauses,
+    /// The destination could not be reached lately: reaching it ends its pause.
+    pub was_paused: bool,
 }
 
 impl Fence for JobRecord {
@@ -246,8 +248,7 @@ impl JobRecord {
             acknowledgment_within,
         };
         let written = store::finish_delivery(&self.pool, finish).await;
-        if matches!(written, Ok(Write::Written(()))) {
-            // The partner was reached: whatever paused its destination is over.
+        if self.was_paused && matches!(written, Ok(Write::Written(()))) {
             self.pauses.reached(self.destination).await;
         }
         terminal(written, |()| outcome.status())

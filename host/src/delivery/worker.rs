@@ -18,14 +18,14 @@ use super::pause::Pauses;
 use super::record::{Bounds, JobRecord, chain};
 use super::stop_watcher::{Asked, StopWatcher};
 use crate::attempt::{self, Stop, StopReason, Terminal, Work};
-use crate::broker::{PostgresBroker, Wakeup};
+use crate::broker::{Receiver, Subscription, Wakeup};
 use crate::job::model::ClaimedJob;
 use crate::job::status::Status;
 use crate::plugin::{Bundle, Destination};
-use crate::policy::{self, Decision};
+use crate::policy::{self, Clock, Decision, DestinationFacts, DestinationRules, Facts, Load, Pause, State, Weekday};
 use crate::remote::Sessions;
 use crate::spool::Spool;
-use crate::store::{self, Claim, Pool, Write};
+use crate::store::{self, Claim, PolicyFacts, Pool, Write};
 
 /// What a worker is made of.
 pub struct WorkerParts {
@@ -34,7 +34,9 @@ pub struct WorkerParts {
     pub pool: Pool,
     /// The lease keeper's own, so that a burst of other statements never keeps a renewal waiting.
     pub keeper_pool: Pool,
-    pub broker: PostgresBroker,
+    pub receiver: Receiver,
+    /// How often wake-ups are looked for without a hint.
+    pub poll: Duration,
     /// What this host can serve.
     pub bundles: Vec<Arc<Bundle>>,
     pub spool: Spool,
@@ -52,12 +54,13 @@ pub struct Worker {
     shared: Arc<Shared>,
     permits: Arc<Semaphore>,
     attempts: TaskTracker,
+    poll: Duration,
 }
 
 struct Shared {
     name: String,
     pool: Pool,
-    broker: PostgresBroker,
+    receiver: Receiver,
     served: HashMap<Uuid, (Arc<Bundle>, Arc<Destination>)>,
     spool: Spool,
     sessions: Sessions,
@@ -72,6 +75,8 @@ struct Shared {
 
 /// Wait before a job is looked at again that stayed queued although policy allowed it.
 const LOOK_AGAIN: Duration = Duration::from_mins(1);
+/// Wait of a job that would have probed a paused destination, had not another one been faster.
+const PROBE_AGAIN: Duration = Duration::from_secs(15);
 
 impl Worker {
     pub fn new(parts: WorkerParts) -> Self {
@@ -89,7 +94,7 @@ impl Worker {
             name: parts.name,
             pauses: Pauses::new(parts.pool.clone()),
             pool: parts.pool,
-            broker: parts.broker,
+            receiver: parts.receiver,
             served,
             spool: parts.spool,
             sessions: parts.sessions,
@@ -103,6 +108,7 @@ impl Worker {
             shared: Arc::new(shared),
             permits: Arc::new(Semaphore::new(parts.concurrency.max(1))),
             attempts: TaskTracker::new(),
+            poll: parts.poll,
         }
     }
 
@@ -110,7 +116,8 @@ impl Worker {
     /// deliveries under way. True if all of them ended; what did not is left to recovery.
     pub async fn run(&self, shutdown: CancellationToken, grace: Duration) -> bool {
         let destinations: Vec<Uuid> = self.shared.served.keys().copied().collect();
-        while let Some(received) = self.receive(&destinations, &shutdown).await {
+        let mut subscription = self.shared.receiver.clone().subscribe(self.poll);
+        while let Some(received) = self.receive(&mut subscription, &destinations, &shutdown).await {
             for (wakeup, permit) in received {
                 let shared = Arc::clone(&self.shared);
                 self.attempts.spawn(async move {
@@ -129,6 +136,7 @@ impl Worker {
     /// As many wake-ups as there is room for; `None` once the worker is told to end.
     async fn receive(
         &self,
+        subscription: &mut Subscription,
         destinations: &[Uuid],
         shutdown: &CancellationToken,
     ) -> Option<Vec<(Wakeup, OwnedSemaphorePermit)>> {
@@ -146,7 +154,7 @@ impl Worker {
             let received = tokio::select! {
                 biased;
                 () = shutdown.cancelled() => return None,
-                received = self.shared.broker.receive(destinations, most, &self.shared.name) => received,
+                received = subscription.next(destinations, most) => received,
             };
             match received {
                 Ok(wakeups) if wakeups.is_empty() => {}
@@ -168,20 +176,20 @@ impl Shared {
         match self.consider(&wakeup).await {
             Next::Settle => self.settle(&wakeup).await,
             Next::HandBack(after) => {
-                if let Err(error) = self.broker.hand_back(&wakeup, after).await {
+                if let Err(error) = self.receiver.hand_back(&wakeup, after).await {
                     tracing::warn!(job = %wakeup.job, error = chain(&error), "a wake-up could not be handed back; it comes again by itself");
                 }
             }
             Next::LeaveIt => {}
-            Next::Run(claimed) => {
+            Next::Run { job, was_paused } => {
                 self.settle(&wakeup).await;
-                self.attempt(*claimed).await;
+                self.attempt(*job, was_paused).await;
             }
         }
     }
 
     async fn settle(&self, wakeup: &Wakeup) {
-        if let Err(error) = self.broker.settle(wakeup).await {
+        if let Err(error) = self.receiver.settle(wakeup).await {
             // It comes again, finds the job claimed or ended, and does nothing.
             tracing::warn!(job = %wakeup.job, error = chain(&error), "a wake-up could not be settled");
         }
@@ -189,13 +197,17 @@ impl Shared {
 
     /// Up to cutoff 1: the row, policy, the claim.
     async fn consider(&self, wakeup: &Wakeup) -> Next {
-        let read = match store::policy_facts(&self.pool, wakeup.job).await {
+        let rules = self.served.get(&wakeup.destination).map(|(_, destination)| &destination.rules);
+        let rate_period = rules.and_then(|rules| rules.rate).map(|rate| Duration::from_secs(rate.seconds.into()));
+        let read = match store::policy_facts(&self.pool, wakeup.job, rate_period).await {
             Ok(Some(read)) if read.status == Status::Queued => read,
             Ok(_) => return Next::Settle,
             Err(error) => return self.leave(wakeup, &error),
         };
         let served = self.served.get(&read.destination);
-        let facts = read.facts(served.is_some(), rand::random());
+        let unruled = DestinationRules::default();
+        let rules = served.map_or(&unruled, |(_, destination)| &destination.rules);
+        let facts = facts(&read, served.is_some(), rules);
         let decision = policy::evaluate(&facts);
         match decision {
             Decision::Reject(rejection) => {
@@ -217,16 +229,16 @@ impl Shared {
             Decision::Allow => {
                 let Some((_, destination)) = served else { return Next::HandBack(LOOK_AGAIN) };
                 if policy::is_probe(&facts) && !self.takes_the_probe(read.destination, wakeup.job).await {
-                    return Next::HandBack(LOOK_AGAIN / 4);
+                    return Next::HandBack(PROBE_AGAIN);
                 }
-                self.claim(wakeup, read.version, destination).await
+                self.claim(wakeup, read.version, destination, read.pause.is_some()).await
             }
         }
     }
 
     /// One job at a time tries whether a paused destination answers again.
     async fn takes_the_probe(&self, destination: Uuid, job: Uuid) -> bool {
-        match store::take_probe(&self.pool, destination, job).await {
+        match store::take_probe(&self.pool, destination, job, self.lease).await {
             Ok(taken) => taken,
             Err(error) => {
                 tracing::warn!(%destination, error = chain(&error), "the probe of a paused destination could not be taken");
@@ -236,7 +248,7 @@ impl Shared {
     }
 
     /// Cutoff 1.
-    async fn claim(&self, wakeup: &Wakeup, version: i32, destination: &Destination) -> Next {
+    async fn claim(&self, wakeup: &Wakeup, version: i32, destination: &Destination, was_paused: bool) -> Next {
         let attempt = Uuid::now_v7();
         let claim = Claim {
             job: wakeup.job,
@@ -249,7 +261,7 @@ impl Shared {
         match store::claim(&self.pool, claim).await {
             Ok(Write::Written(claimed)) => {
                 tracing::info!(job = %claimed.id, attempt = %attempt, count = claimed.attempt_count, from = "Queued", to = "Running", "claimed");
-                Next::Run(Box::new(claimed))
+                Next::Run { job: Box::new(claimed), was_paused }
             }
             // Still queued on the same terms, for a reason that policy did not see: the wake-up must not be lost.
             Ok(Write::Refused(found)) if found.status == Status::Queued && found.version == version => {
@@ -268,7 +280,7 @@ impl Shared {
     }
 
     /// From the confirmed claim to the attempt's last write.
-    async fn attempt(&self, job: ClaimedJob) {
+    async fn attempt(&self, job: ClaimedJob, was_paused: bool) {
         let Some((bundle, destination)) = self.served.get(&job.destination) else { return };
         let stop = Stop::new();
         let lease = self.keeper.keep(job.id, job.attempt, stop.clone());
@@ -284,6 +296,7 @@ impl Shared {
             bounds: self.bounds.clone(),
             lease,
             pauses: self.pauses.clone(),
+            was_paused,
         });
         let work = Work {
             job,
@@ -315,7 +328,38 @@ enum Next {
     HandBack(Duration),
     /// Nothing is known: it comes again by itself.
     LeaveIt,
-    Run(Box<ClaimedJob>),
+    /// Claimed. `was_paused`: its destination could not be reached lately, and this job tries it.
+    Run { job: Box<ClaimedJob>, was_paused: bool },
+}
+
+/// What was read, as policy sees it.
+fn facts<'a>(read: &'a PolicyFacts, served: bool, rules: &'a DestinationRules) -> Facts<'a> {
+    let state = match (&read.attention, &read.pause) {
+        (Some(why), _) => State::NeedsAttention { why },
+        (None, Some(pause)) => State::Paused(Pause {
+            failures: pause.failures,
+            since: pause.since,
+            probing: pause.probing.is_some(),
+        }),
+        (None, None) => State::Ready,
+    };
+    let day = Weekday::ALL.get(usize::from(read.weekday)).copied().unwrap_or(Weekday::Monday);
+    Facts {
+        tenant: read.tenant,
+        scope: &read.scope,
+        starts_in: read.starts_in,
+        destination: Some(DestinationFacts {
+            tenant: read.destination_tenant,
+            name: &read.destination_name,
+            served,
+            enabled: read.enabled,
+            state,
+            rules,
+            load: Load { started: read.started, oldest: read.oldest_start },
+        }),
+        clock: Clock { day, second: read.second_of_day },
+        jitter: rand::random(),
+    }
 }
 
 /// Renewals of leases with the store.

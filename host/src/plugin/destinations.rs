@@ -15,6 +15,7 @@ use super::document::{Document, DocumentError};
 use super::manifest::Manifest;
 use crate::job::facts::Sha256;
 use crate::job::model::Digests;
+use crate::policy::DestinationRules;
 use crate::remote::{Endpoint, SecretRef};
 use crate::source::{Database, Queries, Query, Rows, SourceError, check_query};
 
@@ -30,6 +31,8 @@ pub struct Destination {
     pub endpoint: Endpoint,
     /// What both plugins see: the manifest's options, overridden by the operator's settings.
     pub settings: Vec<(String, String)>,
+    /// What policy asks of its jobs: windows, rate, allowed scope.
+    pub rules: DestinationRules,
     /// Names of its queries, in order.
     pub queries: Vec<String>,
     /// What an attempt works with; its claim records them.
@@ -107,6 +110,8 @@ struct WrittenDestination {
     settings: BTreeMap<String, String>,
     #[serde(default)]
     queries: BTreeMap<String, WrittenQuery>,
+    #[serde(default)]
+    rules: DestinationRules,
 }
 
 #[derive(Deserialize)]
@@ -223,6 +228,7 @@ fn destination(one: WrittenDestination, at: &At<'_>, shared: &Shared<'_>) -> Res
         tenant: one.tenant,
         endpoint,
         settings: settings.into_iter().collect(),
+        rules: one.rules,
         queries: queries.keys().cloned().collect(),
         digests,
         source: Arc::new(Queries::new(one.tenant, queries)),

@@ -1,0 +1,366 @@
+//! A running Waybill inside a test: a database of its own, a partner's server, a bundle, workers and a dispatcher, made of
+//! the same parts as `waybill serve` and with short times.
+//!
+//! Nothing here is faked: jobs are created by the API's role, wake-ups go through outbox and broker, files are built by
+//! the CSV guest from rows in PostgreSQL and delivered over SSH.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use sqlx::{AssertSqlSafe, PgPool};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+use waybill::broker::{Publisher, Receiver};
+use waybill::delivery::{Bounds, Worker, WorkerParts};
+use waybill::job::model::Job;
+use waybill::job::status::{Role, Status};
+use waybill::plugin::{Bundle, PluginSettings, Plugins};
+use waybill::remote::{SessionLimits, Sessions};
+use waybill::spool::Spool;
+use waybill::store::{
+    self, AttemptEvent, Cancellation, CancellationRequest, ConnectOptions, Creation, JoinedDestination, Joining, NewJob, Pool,
+};
+use waybill::upkeep::{self, Dispatcher, DispatcherSettings};
+
+use crate::services::TestDirectory;
+use crate::{Database, SftpServer, Sshd, wait};
+
+/// The tenant whose jobs a house delivers.
+pub const TENANT: Uuid = Uuid::from_u128(0x7e4a_0001);
+/// Its one destination.
+pub const DESTINATION: Uuid = Uuid::from_u128(0xde57_0001);
+
+/// What a house is made of; the defaults deliver a small CSV file.
+pub struct Plan {
+    /// The manifest without `partner` and `revision`.
+    pub manifest: String,
+    /// Lines of the destination's entry in `destinations.toml`, without endpoint and secret.
+    pub destination: String,
+    /// Components by the crate that builds them.
+    pub builder: &'static str,
+    pub plugin: &'static str,
+    pub rows: i32,
+    pub lease: Duration,
+    pub renew_every: Duration,
+    /// `None`: no stop watcher.
+    pub watch_stop_every: Option<Duration>,
+    pub concurrency: usize,
+    pub max_attempts: i32,
+    pub first_backoff: Duration,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            manifest: "[names]\nfinal = 'contacts-{key}.csv'\n\
+                       [contract]\npublishes_whole = true\none_name_space = true\nmay_remove_temporaries = true\nrename_one_step = true\n"
+                .to_owned(),
+            destination: "settings = { name = 'contacts-{key}.csv', query = 'rows' }\n".to_owned(),
+            builder: "csv-builder",
+            plugin: "sftp-destination",
+            rows: 100,
+            lease: Duration::from_secs(60),
+            renew_every: Duration::from_secs(20),
+            watch_stop_every: Some(Duration::from_millis(50)),
+            concurrency: 4,
+            max_attempts: 5,
+            first_backoff: Duration::from_millis(50),
+        }
+    }
+}
+
+/// How a partner's server is reached.
+pub struct Reach {
+    pub port: u16,
+    pub user: String,
+    pub host_key: String,
+    pub directory: String,
+    /// `key_file = …` or `password_file = …`.
+    pub secret: String,
+}
+
+impl Reach {
+    /// A private OpenSSH server, in its own start directory.
+    pub fn openssh(server: &Sshd) -> anyhow::Result<Self> {
+        Ok(Self {
+            port: server.port(),
+            user: server.user().to_owned(),
+            host_key: server.host_key()?,
+            directory: ".".to_owned(),
+            secret: format!("key_file = '{}'", server.client_key().display()),
+        })
+    }
+
+    /// The in-process server, whose password is written to a private file.
+    pub fn in_process(server: &SftpServer, directory: &Path) -> anyhow::Result<Self> {
+        use std::os::unix::fs::PermissionsExt;
+        let file = directory.join("password");
+        std::fs::write(&file, crate::ssh::PASSWORD)?;
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600))?;
+        Ok(Self {
+            port: server.port(),
+            user: crate::ssh::USER.to_owned(),
+            host_key: server.host_key().to_owned(),
+            directory: "/".to_owned(),
+            secret: format!("password_file = '{}'", file.display()),
+        })
+    }
+}
+
+/// A house. Workers and dispatchers are started by the test.
+pub struct House {
+    pub database: Database,
+    pub admin: PgPool,
+    pub api: Pool,
+    pub bundle: Arc<Bundle>,
+    plan: Plan,
+    directory: TestDirectory,
+}
+
+/// A worker or dispatcher that runs until it is stopped or dropped.
+pub struct Running {
+    shutdown: CancellationToken,
+    task: tokio::task::JoinHandle<bool>,
+}
+
+impl Running {
+    /// Tells it to stop and waits. True if nothing was under way at its end.
+    pub async fn stop(mut self) -> anyhow::Result<bool> {
+        self.shutdown.cancel();
+        Ok((&mut self.task).await?)
+    }
+
+    /// Ends it in the middle of whatever it does, as a crash would. Writes under way may still commit.
+    pub fn crash(self) {
+        self.task.abort();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The folder of the built guests.
+pub fn plugins() -> anyhow::Result<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("target").join("plugins");
+    anyhow::ensure!(folder.is_dir(), "the guests are not built ({} is missing); run `make plugins`", folder.display());
+    Ok(folder)
+}
+
+impl House {
+    /// Builds a house before this server.
+    pub async fn before(reach: &Reach, plan: Plan) -> anyhow::Result<Self> {
+        let directory = TestDirectory::new("house")?;
+        let database = Database::fresh().await?;
+        let admin = database.admin().await?;
+        fill(&admin, plan.rows).await?;
+        let partner = directory.path().join("partners").join("acme");
+        std::fs::create_dir_all(&partner)?;
+        let guests = plugins()?;
+        for (file, guest) in [("builder.wasm", plan.builder), ("destination.wasm", plan.plugin)] {
+            let from = guests.join(format!("{guest}.wasm"));
+            std::fs::copy(&from, partner.join(file)).with_context(|| format!("copying {}", from.display()))?;
+        }
+        std::fs::write(partner.join("partner.toml"), format!("partner = 'acme'\nrevision = 1\n{}", plan.manifest))?;
+        let Reach { port, user, host_key, directory: folder, secret } = reach;
+        let rules_and_settings = &plan.destination;
+        let url = database.url();
+        std::fs::write(
+            partner.join("destinations.toml"),
+            format!(
+                "[[destination]]\nid = '{DESTINATION}'\nname = 'acme'\ntenant = '{TENANT}'\nhost = '127.0.0.1'\nport = {port}\n\
+                 user = '{user}'\ndirectory = '{folder}'\nhost_keys = ['{host_key}']\n{secret}\n{rules_and_settings}\n\
+                 [destination.queries.rows]\nurl = '{url}'\n\
+                 sql = 'select id, name, email from crm.contacts where tenant_id = :tenant::uuid order by id'\n"
+            ),
+        )?;
+        let bundle = load(&directory.path().join("partners"), &directory.path().join("compiled"))?;
+        let api = database.store(Role::Api).await?;
+        let house = Self { database, admin, api, bundle, plan, directory };
+        house.join().await?;
+        Ok(house)
+    }
+
+    /// A job as the API creates it.
+    pub async fn create(&self) -> anyhow::Result<Uuid> {
+        self.create_with(serde_json::json!({})).await
+    }
+
+    pub async fn create_with(&self, scope: serde_json::Value) -> anyhow::Result<Uuid> {
+        let id = Uuid::now_v7();
+        let job = NewJob {
+            id,
+            tenant: TENANT,
+            destination: DESTINATION,
+            scope,
+            not_before: None,
+            priority: 0,
+            delivery_key: id.simple().to_string(),
+            created_by: "test".to_owned(),
+        };
+        let created = store::create(&self.api, job).await?;
+        anyhow::ensure!(created == Creation::Created, "the job was not created: {created:?}");
+        Ok(id)
+    }
+
+    /// The final name of a job under the default plan.
+    pub fn final_name(job: Uuid) -> String {
+        format!("contacts-{}.csv", job.simple())
+    }
+
+    /// A new click on cancel.
+    pub async fn cancel(&self, job: Uuid) -> anyhow::Result<Cancellation> {
+        let request = CancellationRequest {
+            tenant: TENANT,
+            job,
+            id: Uuid::new_v4(),
+            requested_by: "operator".to_owned(),
+            reason: None,
+            lock_timeout: Duration::from_secs(2),
+        };
+        Ok(store::request_cancellation(&self.api, request).await?)
+    }
+
+    pub async fn job(&self, job: Uuid) -> anyhow::Result<Job> {
+        store::find_job(&self.api, job).await?.context("the job is not there")
+    }
+
+    pub async fn events(&self, job: Uuid) -> anyhow::Result<Vec<AttemptEvent>> {
+        Ok(store::events_of(&self.api, job).await?)
+    }
+
+    /// Waits until the job stands so.
+    pub async fn until(&self, job: Uuid, status: Status) -> anyhow::Result<Job> {
+        wait::until(&format!("the job to be {status}"), async || {
+            let job = self.job(job).await?;
+            Ok((job.status == status).then_some(job))
+        })
+        .await
+    }
+
+    /// Waits until the job has ended, one way or another.
+    pub async fn until_ended(&self, job: Uuid) -> anyhow::Result<Job> {
+        wait::until("the job to end", async || {
+            let job = self.job(job).await?;
+            Ok(job.status.is_terminal().then_some(job))
+        })
+        .await
+    }
+
+    /// A worker of its own name, with its own pools and sessions.
+    pub async fn worker(&self) -> anyhow::Result<Running> {
+        self.worker_named(&format!("worker-{}", Uuid::new_v4().simple())).await
+    }
+
+    pub async fn worker_named(&self, name: &str) -> anyhow::Result<Running> {
+        let pool = self.database.store(Role::Worker).await?;
+        let parts = WorkerParts {
+            name: name.to_owned(),
+            receiver: Receiver::new(pool.clone(), name, Duration::from_secs(30)),
+            poll: Duration::from_millis(50),
+            pool,
+            keeper_pool: self.database.store(Role::Worker).await?,
+            bundles: vec![Arc::clone(&self.bundle)],
+            spool: Spool::open(&self.directory.path().join("spool"))?,
+            sessions: Sessions::new(SessionLimits::default(), Duration::from_secs(60)),
+            lease: self.plan.lease,
+            renew_every: self.plan.renew_every,
+            watch_stop_every: self.plan.watch_stop_every,
+            concurrency: self.plan.concurrency,
+            bounds: Bounds {
+                max_attempts: self.plan.max_attempts,
+                first_backoff: self.plan.first_backoff,
+                longest_backoff: Duration::from_secs(2),
+                look_after: Duration::from_secs(60),
+            },
+        };
+        let worker = Worker::new(parts);
+        let shutdown = CancellationToken::new();
+        let told = shutdown.clone();
+        Ok(Running { shutdown, task: tokio::spawn(async move { worker.run(told, Duration::from_secs(30)).await }) })
+    }
+
+    /// A dispatcher that looks often.
+    pub async fn dispatcher(&self) -> anyhow::Result<Running> {
+        let pool = self.database.store(Role::Dispatcher).await?;
+        let shutdown = CancellationToken::new();
+        let settings = DispatcherSettings::new("dispatcher");
+        let dispatcher = Dispatcher::new(pool.clone(), Publisher::new(pool), settings, shutdown.clone())?;
+        let told = shutdown.clone();
+        let task = tokio::spawn(async move {
+            let signal = upkeep::Signal::default();
+            let every = Duration::from_millis(20);
+            upkeep::keep("dispatcher", every, &signal, &told, async || dispatcher.run_once().await).await;
+            true
+        });
+        Ok(Running { shutdown, task })
+    }
+
+    /// Moves a job's lease into the past, as time would.
+    pub async fn expire_lease(&self, job: Uuid) -> anyhow::Result<()> {
+        // Only the superuser may switch the guards off, for what only time could do.
+        let mut transaction = self.admin.begin().await?;
+        sqlx::query("SET LOCAL session_replication_role = replica").execute(&mut *transaction).await?;
+        sqlx::query("UPDATE export_jobs SET lease_expires_at = clock_timestamp() - interval '1 second' WHERE id = $1")
+            .bind(job)
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    async fn join(&self) -> anyhow::Result<()> {
+        let pool = self.database.store(Role::Worker).await?;
+        for destination in &self.bundle.destinations {
+            let joined = JoinedDestination {
+                id: destination.id,
+                tenant: destination.tenant,
+                name: destination.name.clone(),
+                partner: self.bundle.partner.clone(),
+                revision: 1,
+                manifest: serde_json::to_value(&self.bundle.manifest)?,
+                contract: serde_json::to_value(&self.bundle.manifest.contract)?,
+                rules: serde_json::to_value(&destination.rules)?,
+                digests: serde_json::to_value(&destination.digests)?,
+                endpoint: format!("{}:{}", destination.endpoint.host, destination.endpoint.port),
+            };
+            let answer = store::upsert_destination(&pool, &joined).await?;
+            anyhow::ensure!(answer == Joining::Joined, "the destination was not joined: {answer:?}");
+        }
+        pool.close().await;
+        Ok(())
+    }
+}
+
+fn load(partners: &Path, compiled: &Path) -> anyhow::Result<Arc<Bundle>> {
+    let plugins = Plugins::open(PluginSettings { cache_dir: compiled.to_owned() })?;
+    let loaded = plugins.load(partners)?;
+    if let Some(refused) = loaded.refused.first() {
+        anyhow::bail!("{refused}");
+    }
+    loaded.bundles.into_iter().next().context("no bundle was loaded")
+}
+
+/// The tenant's data: contacts of this tenant and of another one, which must never be seen.
+async fn fill(admin: &PgPool, rows: i32) -> anyhow::Result<()> {
+    for statement in [
+        "CREATE SCHEMA crm".to_owned(),
+        "CREATE TABLE crm.contacts (tenant_id uuid NOT NULL, id integer NOT NULL, name text NOT NULL, email text NOT NULL)".to_owned(),
+        format!(
+            "INSERT INTO crm.contacts SELECT '{TENANT}', n, 'Contact ' || n, 'contact' || n || '@example.com' FROM generate_series(1, {rows}) AS n"
+        ),
+        format!("INSERT INTO crm.contacts VALUES ('{}', 1, 'Somebody else''s', 'other@example.com')", Uuid::from_u128(0xbad)),
+    ] {
+        sqlx::query(AssertSqlSafe(statement)).execute(admin).await?;
+    }
+    Ok(())
+}
+
+/// Connect options with a name of the test's own, to find its connections.
+pub fn options(database: &Database, application: &str) -> ConnectOptions {
+    ConnectOptions::new(database.url(), application)
+}
