@@ -5,4 +5,6 @@
 
 mod kit;
 mod remote;
+mod permissions;
+mod store;
 mod tidy;
