@@ -1,0 +1,34 @@
+# Everything is in scripts that can be run by hand; this names them. `make help` lists what there is.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo test services plugins prepare lint clean-services
+
+help: ## This list.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+
+demo: ## A delivery from beginning to end, with a private PostgreSQL and a private OpenSSH server.
+	@tests/setup.sh
+	@cargo build --workspace
+	@target/debug/waybill demo
+
+test: ## All set-up, then all tests. Stops at the end what it started.
+	@tests/run.sh
+
+services: ## Starts the tests' PostgreSQL and leaves it running; `make clean-services` ends it.
+	@tests/setup.sh packages
+	@tests/setup.sh services
+
+plugins: ## Builds the plugins into target/plugins.
+	@tests/setup.sh packages
+	@tests/setup.sh plugins
+
+prepare: ## Checks every SQL statement against the schema of migrations/ and writes .sqlx anew.
+	@tests/prepare.sh
+
+lint: ## Formatting and lints; nothing is changed.
+	@cargo fmt --all --check
+	@cargo clippy --workspace --all-targets -- -D warnings
+
+clean-services: ## Stops the tests' PostgreSQL and removes its data.
+	@tests/setup.sh clean

@@ -1,0 +1,203 @@
+#!/usr/bin/env bash
+# All set-up for building, testing and the demo. Run it as often as you like; interrupted, it goes on where it stopped.
+#
+#   tests/setup.sh            packages that are missing, then the plugins
+#   tests/setup.sh packages   only the packages: installs them as root, else says what to install
+#   tests/setup.sh plugins    only the plugins, into target/plugins
+#   tests/setup.sh services   starts the tests' PostgreSQL, if it does not run
+#   tests/setup.sh stop       stops it
+#   tests/setup.sh clean      stops it and removes its data
+#   tests/setup.sh schema     prints the URL of a database with the schema of migrations/, made anew
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+services=$PWD/target/services
+step() { printf 'setup: %s\n' "$*" >&2; }
+fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+postgres_programs() {
+    local newest
+    newest=$(printf '%s\n' /usr/lib/postgresql/*/bin/postgres | sort -t/ -k5 -rn | head -n 1)
+    if [ -x "$newest" ]; then dirname "$newest"; else dirname "$(command -v postgres 2>/dev/null)" 2>/dev/null; fi
+}
+
+packages() {
+    local missing=()
+    { [ -n "$(postgres_programs)" ] && command -v psql >/dev/null; } || missing+=(postgresql-15 postgresql-client-15)
+    [ -x /usr/sbin/sshd ] || missing+=(openssh-server)
+    { command -v sftp && command -v ssh-keygen; } >/dev/null || missing+=(openssh-client)
+    command -v cc >/dev/null || missing+=(build-essential pkg-config)
+    if ! rustup_target && ! debian_guest_compiler; then missing+=(rustc-web cargo-web rust-web-src lld); fi
+    command -v cargo >/dev/null || fail "cargo was not found; install Rust from https://rustup.rs"
+    if [ ${#missing[@]} -eq 0 ]; then
+        step "no package is missing"
+        return
+    fi
+    if [ "$(id -u)" -ne 0 ]; then
+        fail "missing packages; install them and run this again: sudo apt-get install --no-install-recommends ${missing[*]}"
+    fi
+    command -v apt-get >/dev/null || fail "missing: ${missing[*]} (Debian's names); install them and run this again"
+    step "installing ${missing[*]}"
+    # The package must not start a server of its own; the tests run theirs.
+    if [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+        mkdir -p /etc/postgresql-common
+        printf 'create_main_cluster = false\n' >/etc/postgresql-common/createcluster.conf
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    # An installation that was interrupted is finished first.
+    dpkg --configure -a >/dev/null
+    apt-get update -qq </dev/null
+    apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-confold "${missing[@]}" </dev/null >/dev/null
+}
+
+# The target for plugins, added if rustup can reach its server; asked once.
+rustup_target() {
+    command -v rustup >/dev/null || return 1
+    rustup target list --installed 2>/dev/null | grep -qx wasm32-unknown-unknown && return 0
+    [ -e target/without-rustup ] && debian_guest_compiler && return 1
+    step "asking rustup for wasm32-unknown-unknown, for a minute at most"
+    timeout 60 rustup target add wasm32-unknown-unknown >/dev/null 2>&1 && return 0
+    mkdir -p target && touch target/without-rustup
+    return 1
+}
+
+debian_guest_compiler() {
+    [ -x /usr/bin/cargo ] && [ -x /usr/bin/rustc ] && command -v wasm-ld >/dev/null &&
+        [ -d "$(/usr/bin/rustc --print sysroot 2>/dev/null)/lib/rustlib/src/rust/library/std" ]
+}
+
+plugins() {
+    step "building the plugins into target/plugins"
+    plugins/build.sh target/plugins
+}
+
+# PostgreSQL refuses to run as root.
+as_server() {
+    if [ "$(id -u)" -eq 0 ]; then
+        setpriv --reuid "$account" --regid "$(id -g "$account")" --clear-groups "$@"
+    else
+        "$@"
+    fi
+}
+
+# Where the server lives: target/services/postgres, or a directory below /tmp where its account cannot enter that one.
+# The kit (tests/kit/services.rs) reads the choice from target/services/directory.
+choose_directory() {
+    account=$(id -un)
+    if [ "$account" = root ]; then
+        account=nobody
+        if id postgres >/dev/null 2>&1; then account=postgres; fi
+    fi
+    mkdir -p "$services"
+    if [ -s "$services/directory" ]; then
+        directory=$(cat "$services/directory")
+    elif as_server test -x "$services"; then
+        directory=$services/postgres
+    else
+        directory=${TMPDIR:-/tmp}/waybill-services-$(printf '%s' "$services" | sha256sum | cut -c1-16)
+    fi
+}
+
+server_pid() {
+    local pid
+    pid=$(head -n 1 "$directory/data/postmaster.pid" 2>/dev/null) || return 1
+    tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -qxF "$directory/data" || return 1
+    echo "$pid"
+}
+
+is_ready() { server_pid >/dev/null && sed -n 8p "$directory/data/postmaster.pid" 2>/dev/null | grep -q '^ready'; }
+
+start_services() {
+    choose_directory
+    # The same lock as the kit's: whoever comes first starts the server.
+    exec 8>"$services/start.lock"
+    flock 8
+    if is_ready; then
+        step "PostgreSQL runs in $directory"
+        return
+    fi
+    local programs
+    programs=$(postgres_programs)
+    [ -n "$programs" ] || fail "PostgreSQL is not installed; run: tests/setup.sh packages"
+    mkdir -p "$directory/socket"
+    chmod 0700 "$directory" "$directory/socket"
+    if [ "$(id -u)" -eq 0 ]; then chown "$account" "$directory" "$directory/socket"; fi
+    local socket=$directory/socket
+    # A socket's path is at most 107 bytes.
+    if [ ${#socket} -gt 88 ]; then
+        rm -f "$services/directory"
+        fail "the path of $directory is too long for a socket; the tests start their own PostgreSQL elsewhere"
+    fi
+    if [ ! -e "$directory/data/PG_VERSION" ]; then
+        step "making a database cluster in $directory"
+        rm -rf "$directory/data" "$directory/data.unfinished"
+        (cd / && LC_ALL=C as_server "$programs/initdb" --auth=trust --encoding=UTF8 --locale=C --no-sync \
+            --username=waybill_admin --pgdata="$directory/data.unfinished" >"$directory/initdb.log" 2>&1) ||
+            fail "initdb failed: $(tail -n 3 "$directory/initdb.log")"
+        mv "$directory/data.unfinished" "$directory/data"
+    fi
+    step "starting PostgreSQL in $directory"
+    touch "$directory/log"
+    # Without fsync: a power cut costs nothing but this test data. A session of its own: Ctrl-C is for the tests.
+    (cd / && LC_ALL=C as_server setsid "$programs/postgres" -D "$directory/data" -k "$socket" -c listen_addresses= \
+        -c port=5432 -c unix_socket_permissions=0700 -c max_connections=400 -c timezone=UTC \
+        -c fsync=off -c synchronous_commit=off -c full_page_writes=off </dev/null >>"$directory/log" 2>&1 8>&- &)
+    local left=1200
+    until is_ready; do
+        left=$((left - 1))
+        [ $left -gt 0 ] || fail "PostgreSQL was not ready within two minutes: $(tail -n 3 "$directory/log")"
+        sleep 0.1
+    done
+    printf '%s\n' "$directory" >"$services/directory"
+}
+
+stop_services() {
+    choose_directory
+    local pid left=600
+    if ! pid=$(server_pid); then return 0; fi
+    step "stopping PostgreSQL in $directory"
+    kill -INT "$pid"
+    while server_pid >/dev/null; do
+        left=$((left - 1))
+        [ $left -gt 0 ] || fail "PostgreSQL (process $pid) does not stop"
+        sleep 0.1
+    done
+}
+
+clean_services() {
+    stop_services
+    step "removing $directory and $services"
+    rm -rf "$directory" "$services"
+}
+
+# For `make prepare`: the statements are checked against this schema before the host compiles, so it is made without it.
+schema() {
+    start_services
+    local run=(psql -X -q -v ON_ERROR_STOP=1 -h "$directory/socket" -p 5432 -U waybill_admin)
+    step "migrating the database waybill_prepare"
+    PGOPTIONS='-c client_min_messages=warning' "${run[@]}" -d postgres \
+        -c 'DROP DATABASE IF EXISTS waybill_prepare WITH (FORCE)' -c 'CREATE DATABASE waybill_prepare' >&2
+    # Roles belong to the cluster, and migrations only grant to them; so they name them all.
+    local role
+    for role in $(grep -oh 'waybill_[a-z]*' migrations/*.sql | sort -u); do
+        "${run[@]}" -d waybill_prepare -c "DO \$\$ BEGIN CREATE ROLE $role LOGIN NOINHERIT; EXCEPTION WHEN duplicate_object THEN NULL; END \$\$" >&2
+    done
+    # The host's migrator keeps its list in this table, and grants speak of it.
+    "${run[@]}" -d waybill_prepare -c 'CREATE TABLE _sqlx_migrations (version bigint PRIMARY KEY, description text NOT NULL,
+        installed_on timestamptz NOT NULL DEFAULT now(), success boolean NOT NULL, checksum bytea NOT NULL,
+        execution_time bigint NOT NULL)' >&2
+    local migration
+    for migration in migrations/*.sql; do "${run[@]}" -1 -d waybill_prepare -f "$migration" >&2; done
+    printf 'postgres://waybill_admin@%s:5432/waybill_prepare\n' "$(printf '%s' "$directory/socket" | sed 's/%/%25/g; s/ /%20/g; s,/,%2F,g')"
+}
+
+case "${1:-all}" in
+    all) packages; plugins ;;
+    packages) packages ;;
+    plugins) plugins ;;
+    services) start_services ;;
+    stop) stop_services ;;
+    clean) clean_services ;;
+    schema) schema ;;
+    *) fail "unknown: $1 (packages, plugins, services, stop, clean, schema, or nothing for all set-up)" ;;
+esac
