@@ -154,8 +154,7 @@ impl Described {
     fn named(&self, says: &str, name: &str, captures: &Captures<'_>, parts: Parts<'_>) -> Option<Acknowledged> {
         let captured = |group| captures.name(group).map(|found| String::from_utf8_lossy(found.as_bytes()).into_owned());
         let key = captured("key").or_else(|| self.key_in_name(name, parts).then(|| parts.key.to_owned()));
-        let attempt =
-            captured("attempt").or_else(|| self.name.names_the_attempt().then(|| parts.attempt.to_owned()));
+        let attempt = captured("attempt").or_else(|| self.name.names_the_attempt().then(|| parts.attempt.to_owned()));
         let sha256 = captured("sha256").map(|digest| digest.to_ascii_lowercase());
         let for_us = key.as_deref().is_none_or(|key| key == parts.key)
             && attempt.as_deref().is_none_or(|attempt| attempt.eq_ignore_ascii_case(parts.attempt));
@@ -244,8 +243,7 @@ mod tests {
     fn under_a_reused_name_the_final_name_does_not_name_the_key() {
         let read = |names_reused| {
             let contract = Contract { names_reused, ..contract("{final}.ack", "^OK") };
-            let file =
-                File { name: "contacts-k-1.csv.ack", bytes: b"OK", absent_before: true, written_by_us: false };
+            let file = File { name: "contacts-k-1.csv.ack", bytes: b"OK", absent_before: true, written_by_us: false };
             Reader::new(&contract, &contract).unwrap().read(file, PARTS)
         };
         assert_eq!(read(false).unwrap().key.as_deref(), Some("k-1"));

@@ -131,7 +131,9 @@ impl Before {
             Self::Go => "Nothing stands in the way of the final name.",
             Self::GoOver => "A file is under the final name, and an agreement with the partner lets us replace it.",
             Self::FinalNameOccupied => "A file is under the final name that we may not replace; nothing was sent.",
-            Self::OriginalDelivered => "The original delivered after all; nothing was sent. A named person corrects it.",
+            Self::OriginalDelivered => {
+                "The original delivered after all; nothing was sent. A named person corrects it."
+            }
             Self::CannotTell => "It could not be seen whether the final name is free; nothing was sent.",
         }
     }
