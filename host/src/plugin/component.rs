@@ -102,8 +102,9 @@ fn check_names(component: &[u8], world: World) -> Result<(), String> {
     let exports: Vec<String> = found.exports.keys().map(name_of).collect();
     // The version first: a plugin for another version fails every other check too.
     imports.iter().chain(&exports).try_for_each(|name| check_version(name))?;
-    check_exports(&exports, world)?;
-    check_imports(&imports, world)
+    check_not_swapped(&exports, world)?;
+    check_imports(&imports, world)?;
+    check_exports(&exports, world)
 }
 
 fn check_version(name: &str) -> Result<(), String> {
@@ -119,23 +120,31 @@ fn check_version(name: &str) -> Result<(), String> {
     }
 }
 
-fn check_exports(exports: &[String], world: World) -> Result<(), String> {
-    let has = |wanted: &&&str| exports.iter().any(|name| name == *wanted);
-    let Some(missing) = world.exports().iter().find(|wanted| !has(wanted)) else { return Ok(()) };
+/// The two files of a bundle are easily swapped, and every other message would mislead then.
+fn check_not_swapped(exports: &[String], world: World) -> Result<(), String> {
     let other = world.other();
-    if other.exports().iter().all(|wanted| has(&wanted)) {
-        return Err(format!(
-            "is a {} plugin, and partner.toml names it under [{}]; swap the two files or correct the manifest",
-            other.name(),
-            world.name()
-        ));
+    if first_missing(exports, other).is_some() || first_missing(exports, world).is_none() {
+        return Ok(());
     }
+    Err(format!(
+        "is a {} plugin, and partner.toml names it under [{}]; swap the two files or correct the manifest",
+        other.name(),
+        world.name()
+    ))
+}
+
+fn check_exports(exports: &[String], world: World) -> Result<(), String> {
+    let Some(missing) = first_missing(exports, world) else { return Ok(()) };
     Err(format!(
         "does not export `{missing}`, which the world `{}` of {PACKAGE} {} demands (it exports {})",
         world.name(),
         SERVED.join(", "),
         if exports.is_empty() { "nothing".to_owned() } else { one_line(&exports.join(", ")) }
     ))
+}
+
+fn first_missing(exports: &[String], world: World) -> Option<&'static str> {
+    world.exports().iter().copied().find(|wanted| !exports.iter().any(|name| name == wanted))
 }
 
 fn check_imports(imports: &[String], world: World) -> Result<(), String> {
@@ -194,7 +203,7 @@ mod tests {
 
     #[test]
     fn swapped_components_are_told_as_such() {
-        let error = check_exports(&names(World::Destination.exports()), World::Builder).unwrap_err();
+        let error = check_not_swapped(&names(World::Destination.exports()), World::Builder).unwrap_err();
         assert!(error.contains("is a destination plugin"), "{error}");
     }
 

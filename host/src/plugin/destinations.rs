@@ -60,7 +60,7 @@ impl OpenQuery for Queries {
 }
 
 impl Destination {
-    /// The same destination with another source of rows and another endpoint's data untouched: for rehearsals and tests.
+    /// The same destination with rows from elsewhere: for rehearsals and tests.
     #[must_use]
     pub fn with_source(mut self, source: Arc<dyn OpenQuery>) -> Self {
         self.source = source;

@@ -1,0 +1,243 @@
+//! PLG-04: what a plugin may do is what it was handed. Before cutoff 2 that is a look, and nothing else.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use waybill::job::evidence::{Answer, PublishForm};
+use waybill::job::facts::{FileFacts, Found};
+use waybill::plugin::{Bundle, CallError, Destination};
+use waybill::remote::{
+    Fence, FenceRefused, Journal, Licence, Names, Reader, Sending, Session, SessionLimits, Writer, WriterParts,
+};
+use waybill_tests::ssh;
+use waybill_tests::sftp_server::{Action, Behaviour, Fault, SftpServer, When};
+
+use super::fixture::{Partners, SHORT_LIMITS, Table, destination, destination_of, expected, job};
+
+const FINAL: &str = "contacts-k-1.csv";
+const ROWS: u64 = 3;
+
+/// A misbehaving destination against a server in the process.
+struct Rehearsal {
+    partners: Partners,
+    bundle: Arc<Bundle>,
+    server: SftpServer,
+}
+
+/// Records that the fence was asked; a write before that would be the host's fault.
+#[derive(Default)]
+struct Record {
+    intended: AtomicBool,
+    answered: AtomicBool,
+}
+
+impl Fence for Record {
+    fn intend(&self, _: PublishForm) -> BoxFuture<'_, Result<(), FenceRefused>> {
+        self.intended.store(true, Ordering::SeqCst);
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl Journal for Record {
+    fn published(&self, _: PublishForm, _: &Answer) -> BoxFuture<'_, ()> {
+        self.answered.store(true, Ordering::SeqCst);
+        Box::pin(async {})
+    }
+}
+
+impl Rehearsal {
+    async fn start(limits: &str) -> anyhow::Result<Self> {
+        let server = SftpServer::start(Behaviour::default()).await?;
+        let partners = Partners::new()?;
+        partners.bundle("bad", "misbehaving-builder", "misbehaving-destination", limits)?;
+        let toml = destination_of("bad", server.port(), server.host_key()).replace("user = 'waybill'", "user = 'partner'");
+        assert_eq!(ssh::USER, "partner");
+        partners.write("bad", "destinations.toml", toml)?;
+        partners.write("bad", "password", ssh::PASSWORD)?;
+        std::fs::set_permissions(partners.path().join("bad/password"), std::fs::Permissions::from_mode(0o600))?;
+        let bundle = partners.load_only().await?;
+        Ok(Self { partners, bundle, server })
+    }
+
+    fn destination(&self, settings: &[(&str, &str)]) -> Destination {
+        destination(&self.bundle, settings, Table(ROWS))
+    }
+
+    async fn session(&self) -> anyhow::Result<Session> {
+        Ok(Session::connect(&self.bundle.destinations[0].endpoint, &SessionLimits::default()).await?)
+    }
+
+    fn names(&self, destination: &Destination) -> anyhow::Result<Arc<Names>> {
+        let manifest = &self.bundle.manifest;
+        let attempt = job(destination).attempt.to_string();
+        let names = Names::mint(&manifest.contract, Some(&manifest.names.temporary), FINAL, "k-1", &attempt)?;
+        Ok(Arc::new(names))
+    }
+
+    fn reader(&self, session: &Session, destination: &Destination) -> anyhow::Result<Reader> {
+        Ok(Reader::new(session.clone(), self.names(destination)?, CancellationToken::new()))
+    }
+
+    /// Builds, lists and delivers; hands back how the call ended, and what the host's own hand did.
+    async fn deliver(&self, settings: &[(&str, &str)]) -> anyhow::Result<(Result<Found, CallError>, Sending, Arc<Record>)> {
+        let destination = self.destination(settings);
+        let job = job(&destination);
+        let built = self.partners.build(&self.bundle, &self.destination(&[])).await?;
+        let session = self.session().await?;
+        let reader = self.reader(&session, &destination)?;
+        let stop = CancellationToken::new();
+        let before = self.bundle.baseline(&destination, &job, FINAL, reader.clone(), &stop).await?;
+        let record = Arc::new(Record::default());
+        let writer = Writer::new(WriterParts {
+            session,
+            names: self.names(&destination)?,
+            file: built.file.clone(),
+            licence: Licence { form: PublishForm::Link, overwrite_agreed: false, baseline_showed_file: false },
+            listing_hidden: false,
+            fence: Arc::<Record>::clone(&record),
+            journal: Arc::<Record>::clone(&record),
+        });
+        let expected = FileFacts { name: FINAL.to_owned(), bytes: built.file.bytes(), sha256: built.file.sha256() };
+        let reported = self.bundle.deliver(&destination, &job, &expected, &before, reader, writer.clone()).await;
+        let sending = writer.outcome(Duration::from_secs(10)).await;
+        let found = reported.map(|reported| reported.listing.map_or(Found::Absent, |listing| listing.found));
+        Ok((found, sending, record))
+    }
+
+    fn assert_nothing_was_written(&self) {
+        let wrote: Vec<_> = self.server.log().into_iter().filter(|one| one.operation.creates().is_some()).collect();
+        assert!(wrote.is_empty(), "{wrote:?}");
+        assert!(self.server.names_in(".").is_empty());
+    }
+}
+
+#[tokio::test]
+async fn plg_04_naming_listing_and_observing_write_nothing_and_reach_only_declared_names() -> anyhow::Result<()> {
+    let rehearsal = Rehearsal::start("").await?;
+    rehearsal.server.put("somebody-elses.csv", "not ours")?;
+    let session = rehearsal.session().await?;
+    let stop = CancellationToken::new();
+    let expected = FileFacts { name: FINAL.to_owned(), bytes: 1, sha256: waybill::job::facts::Sha256([1; 32]) };
+    for behaviour in ["well", "read-outside", "lie-receipt", "lie-acknowledgment", "flood-report"] {
+        let destination = rehearsal.destination(&[("behaviour", behaviour)]);
+        let job = job(&destination);
+        let bundle = &rehearsal.bundle;
+        assert_eq!(bundle.final_name(&destination, &job, &stop).await?, FINAL);
+        let reader = rehearsal.reader(&session, &destination)?;
+        if behaviour != "flood-report" {
+            let listing = bundle.baseline(&destination, &job, FINAL, reader.clone(), &stop).await?;
+            assert_eq!(listing.found, Found::Absent, "{behaviour}");
+            let reported = bundle.observe(&destination, &job, &expected, Some(&listing), reader).await?;
+            let reached: Vec<_> = reported.extra.iter().filter(|(name, _)| name == "reached").collect();
+            assert!(reached.is_empty(), "{behaviour} reached {reached:?}");
+        } else {
+            let error = bundle.observe(&destination, &job, &expected, None, reader).await.unwrap_err();
+            assert!(matches!(error, CallError::Limit { .. }), "20 MiB of remarks: {error:?}");
+        }
+    }
+    assert_eq!(rehearsal.server.names_in("."), ["somebody-elses.csv"]);
+    assert!(rehearsal.server.log().iter().all(|one| one.operation.creates().is_none()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_04_a_final_name_that_escapes_or_differs_from_the_manifest_is_refused() -> anyhow::Result<()> {
+    let rehearsal = Rehearsal::start("").await?;
+    let stop = CancellationToken::new();
+    let long = "x".repeat(5000);
+    for (behaviour, name) in [
+        ("name-escapes", "../x"),
+        ("name-escapes", "/etc/passwd"),
+        ("name-escapes", "contacts-k-2.csv"),
+        ("name-escapes", ""),
+        ("name-escapes", "contacts-k-1.csv\n"),
+        ("name-escapes", long.as_str()),
+        ("name-unstable", ""),
+    ] {
+        let destination = rehearsal.destination(&[("behaviour", behaviour), ("name", name)]);
+        let ended = rehearsal.bundle.final_name(&destination, &job(&destination), &stop).await;
+        let error = ended.unwrap_err();
+        assert!(matches!(&error, CallError::Broke { what } if what.len() < 2000), "{behaviour} {name:?}: {error:?}");
+    }
+    rehearsal.assert_nothing_was_written();
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_04_delivery_writes_only_what_was_declared_and_in_order() -> anyhow::Result<()> {
+    for (behaviour, whole) in [
+        ("well", true),
+        ("publish-without-send", false),
+        ("publish-twice", true),
+        ("send-twice", false),
+        ("publish-over", false),
+        ("put-before-send", false),
+        ("put-undeclared", true),
+        ("put-final-name", false),
+        ("never-send", false),
+    ] {
+        let rehearsal = Rehearsal::start("").await?;
+        let (found, sending, record) = rehearsal.deliver(&[("behaviour", behaviour)]).await?;
+        let there = rehearsal.server.read(FINAL);
+        assert_eq!(there, whole.then(|| expected(ROWS)), "{behaviour}: {found:?}");
+        assert_eq!(rehearsal.server.times_written(FINAL), usize::from(whole), "{behaviour}");
+        assert_eq!(sending.publish.is_some(), whole, "{behaviour}: {sending:?}");
+        assert_eq!(record.intended.load(Ordering::SeqCst), whole, "{behaviour}: the fence comes before the publish only");
+        assert_eq!(record.answered.load(Ordering::SeqCst), whole, "{behaviour}");
+        assert!(rehearsal.server.read("undeclared.txt").is_none());
+        match behaviour {
+            "well" => assert!(matches!(found?, Found::Present(_))),
+            "never-send" => assert_eq!(found?, Found::Absent),
+            _ => assert!(matches!(found, Err(CallError::Failed { .. })), "{behaviour}: {found:?}"),
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_03_a_delivery_that_ends_badly_leaves_the_hosts_own_record() -> anyhow::Result<()> {
+    for (behaviour, published, trapped) in [
+        ("panic", false, true),
+        ("panic-after-send", false, true),
+        ("panic-after-publish", true, true),
+        ("loop", false, false),
+        ("loop-after-send", false, false),
+        ("loop-after-publish", true, false),
+    ] {
+        let rehearsal = Rehearsal::start("[limits]\ndeliver_seconds = 2\n").await?;
+        let (found, sending, record) = rehearsal.deliver(&[("behaviour", behaviour)]).await?;
+        let error = found.unwrap_err();
+        let classified = if trapped {
+            matches!(error, CallError::Trapped { .. })
+        } else {
+            matches!(error, CallError::TimedOut { seconds: 2 })
+        };
+        assert!(classified, "{behaviour}: {error:?}");
+        assert_eq!(sending.publish.is_some(), published, "{behaviour}");
+        assert_eq!(record.intended.load(Ordering::SeqCst), published, "{behaviour}");
+        assert_eq!(rehearsal.server.read(FINAL).is_some(), published, "{behaviour}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_03_a_server_that_does_not_answer_is_bounded_and_a_stop_request_ends_the_wait() -> anyhow::Result<()> {
+    let rehearsal = Rehearsal::start(SHORT_LIMITS).await?;
+    rehearsal.server.always(When::Before, Action::Stat, Fault::Hang);
+    let destination = rehearsal.destination(&[]);
+    let job = job(&destination);
+    let session = rehearsal.session().await?;
+    let reader = rehearsal.reader(&session, &destination)?;
+    let stop = CancellationToken::new();
+    let ended = rehearsal.bundle.baseline(&destination, &job, FINAL, reader.clone(), &stop).await;
+    assert_eq!(ended, Err(CallError::TimedOut { seconds: 1 }));
+    stop.cancel();
+    let ended = rehearsal.bundle.baseline(&destination, &job, FINAL, reader, &stop).await;
+    assert_eq!(ended, Err(CallError::Stopped));
+    rehearsal.assert_nothing_was_written();
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! PLG-03: a plugin that does wrong is bounded and classified, and costs nothing else.
+//!
+//! Every case runs on one thread beside a healthy build: if the host waited for the misbehaving guest anywhere, the
+//! healthy one could not finish first.
+
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+use waybill::plugin::{CallError, FailureKind, LimitKind};
+
+use super::fixture::{Away, Partners, Silent, Table, destination, expected};
+
+const ROWS: u64 = 20_000;
+/// The limit of a call here is one second; a loaded machine gets the rest.
+const LATEST: Duration = Duration::from_secs(20);
+
+type Check = fn(&CallError) -> bool;
+
+fn is_limit(error: &CallError, kind: LimitKind) -> bool {
+    matches!(error, CallError::Limit { limit, .. } if *limit == kind)
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn plg_03_each_misbehaving_build_is_bounded_classified_and_costs_nothing_else() -> anyhow::Result<()> {
+    let cases: &[(&[(&str, &str)], Check)] = &[
+        (&[("behaviour", "loop")], |error| matches!(error, CallError::TimedOut { seconds: 1 })),
+        (&[("behaviour", "allocate")], |error| is_limit(error, LimitKind::Memory)),
+        (&[("behaviour", "output")], |error| is_limit(error, LimitKind::Output)),
+        (&[("behaviour", "recurse")], |error| is_limit(error, LimitKind::Stack)),
+        (&[("behaviour", "log-flood")], |error| matches!(error, CallError::TimedOut { .. })),
+        (&[("behaviour", "slow")], |error| matches!(error, CallError::TimedOut { .. })),
+        (&[("behaviour", "leak-handles")], |error| is_limit(error, LimitKind::Handles)),
+        (&[("behaviour", "too-much-entropy")], |error| is_limit(error, LimitKind::HostCall)),
+        (&[("behaviour", "big-list"), ("bytes", "16777216")], |error| is_limit(error, LimitKind::HostCall)),
+        (&[("behaviour", "big-list"), ("bytes", "2097152")], |error| {
+            matches!(error, CallError::Failed { kind: FailureKind::Invalid, text } if text.contains("chunks"))
+        }),
+        (&[("behaviour", "big-failure")], |error| is_limit(error, LimitKind::HostCall)),
+        (&[("behaviour", "panic"), ("message", "the margins are too narrow")], |error| {
+            matches!(error, CallError::Trapped { message } if message.contains("the margins are too narrow"))
+        }),
+        (&[("behaviour", "rows-then-fail"), ("failure", "refused")], |error| {
+            matches!(error, CallError::Failed { kind: FailureKind::Refused, text } if text == "as the settings asked")
+        }),
+    ];
+    let partners = Partners::new()?;
+    let bundle = partners.misbehaving().await?;
+    for (settings, is_classified) in cases {
+        let healthy = destination(&bundle, &[], Table(ROWS));
+        let bad = destination(&bundle, settings, Table(10));
+        let start = Instant::now();
+        let (wrong, good) = tokio::join!(partners.build(&bundle, &bad), partners.build(&bundle, &healthy));
+        assert!(start.elapsed() < LATEST, "{settings:?} took {:?}", start.elapsed());
+        let error = wrong.expect_err(&format!("{settings:?} must not succeed"));
+        assert!(is_classified(&error), "{settings:?} is classified as {error:?}");
+        let good = good?;
+        assert_eq!(good.rows, ROWS, "beside {settings:?}");
+        let length = usize::try_from(good.file.bytes())?;
+        assert_eq!(good.file.read_at(0, length).await?, expected(ROWS), "beside {settings:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn plg_03_a_healthy_build_ends_while_another_guest_computes() -> anyhow::Result<()> {
+    let partners = Partners::new()?;
+    let bundle = partners.misbehaving().await?;
+    let healthy = destination(&bundle, &[], Table(1));
+    let looping = destination(&bundle, &[("behaviour", "loop")], Table(1));
+    let stop = CancellationToken::new();
+    let computing = partners.build_until(&bundle, &looping, &stop);
+    tokio::select! {
+        biased;
+        ended = computing => panic!("the endless loop ended: {ended:?}"),
+        good = partners.build(&bundle, &healthy) => assert_eq!(good?.rows, 1),
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn plg_03_a_stop_request_ends_a_computing_and_a_waiting_guest() -> anyhow::Result<()> {
+    let partners = Partners::new()?;
+    partners.bundle("bad", "misbehaving-builder", "misbehaving-destination", "")?;
+    let bundle = partners.load_only().await?;
+    let looping = destination(&bundle, &[("behaviour", "loop")], Table(1));
+    let waiting = destination(&bundle, &[], Silent);
+    for stopped in [looping, waiting] {
+        let stop = CancellationToken::new();
+        let build = partners.build_until(&bundle, &stopped, &stop);
+        let request = async {
+            tokio::task::yield_now().await;
+            stop.cancel();
+        };
+        let (ended, ()) = tokio::join!(build, request);
+        assert_eq!(ended.map(|built| built.rows), Err(CallError::Stopped));
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn plg_03_a_host_call_that_does_not_return_is_bounded() -> anyhow::Result<()> {
+    let partners = Partners::new()?;
+    let bundle = partners.misbehaving().await?;
+    let waiting = destination(&bundle, &[], Silent);
+    let ended = partners.build(&bundle, &waiting).await;
+    assert_eq!(ended.map(|built| built.rows), Err(CallError::TimedOut { seconds: 1 }));
+    Ok(())
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn plg_03_a_fault_of_the_host_is_not_blamed_on_the_plugin() -> anyhow::Result<()> {
+    let partners = Partners::new()?;
+    let bundle = partners.misbehaving().await?;
+    let away = destination(&bundle, &[], Away);
+    let error = partners.build(&bundle, &away).await.unwrap_err();
+    assert!(matches!(&error, CallError::Host { what } if what.contains("nobody listens")), "{error:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn plg_03_a_file_at_its_limit_is_whole_and_one_byte_more_is_none() -> anyhow::Result<()> {
+    let partners = Partners::new()?;
+    let bundle = partners.misbehaving().await?;
+    let build = async |bytes: u64| {
+        let bytes = bytes.to_string();
+        let one = destination(&bundle, &[("behaviour", "big-list"), ("bytes", &bytes)], Table(0));
+        partners.build(&bundle, &one).await
+    };
+    assert_eq!(build(1 << 20).await?.file.bytes(), 1 << 20);
+    let draft = partners.spool.create((1 << 20) - 1)?;
+    let bytes = (1_u32 << 20).to_string();
+    let one = destination(&bundle, &[("behaviour", "big-list"), ("bytes", &bytes)], Table(0));
+    let error = bundle.build(&one, &super::fixture::job(&one), draft, &CancellationToken::new()).await.unwrap_err();
+    assert!(is_limit(&error, LimitKind::Output), "{error:?}");
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! Bundles and the calls into them: what is refused, what is bounded, what cannot be expressed.
+//!
+//! The guests are the repository's own, built by `make plugins`.
+
+mod authority;
+mod bounded;
+mod fixture;
+mod refused;
+mod settings;
