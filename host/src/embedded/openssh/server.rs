@@ -142,6 +142,16 @@ impl OpenSsh {
         client::fetch(self, remote).await
     }
 
+    /// Puts a file there with OpenSSH's own client, as somebody else would.
+    pub async fn put(&self, bytes: &[u8], remote: &str) -> Result<(), OpenSshError> {
+        client::put(self, bytes, remote).await
+    }
+
+    /// The names in a directory, hidden ones too, as OpenSSH's own client lists them.
+    pub async fn list(&self, remote: &str) -> Result<Vec<String>, OpenSshError> {
+        client::list(self, remote).await
+    }
+
     fn log(&self) -> PathBuf {
         self.settings.directory.join("sshd.log")
     }
