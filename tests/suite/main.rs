@@ -3,6 +3,7 @@
 //! `kit` proves the fixtures, `tidy` holds the architecture; the other modules show the requirements of
 //! `requirements.txt`, each test named by the id that it shows.
 
+mod delivery;
 mod kit;
 mod remote;
 mod permissions;
