@@ -10,9 +10,11 @@ use std::time::Duration;
 use anyhow::Context;
 use sha2::{Digest, Sha256};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection, Executor, PgConnection};
 use tokio::sync::OnceCell;
 use waybill::embedded::postgres::{Address, SUPERUSER};
+use waybill::job::status::Role;
+use waybill::store::pools::{ConnectOptions, Pool, connect};
 
 use crate::{services, wait};
 
@@ -21,18 +23,6 @@ const TEMPLATE_LOCK: i64 = 0x7761_7962_696c_6c01;
 const SWEEP_LOCK: i64 = 0x7761_7962_696c_6c02;
 const CLONE_PREFIX: &str = "waybill_test_";
 const POOL_SIZE: u32 = 8;
-
-/// Roles belong to the cluster, so they are made once for all databases.
-const ROLES: [&str; 8] = [
-    "waybill_owner",
-    "waybill_api",
-    "waybill_worker",
-    "waybill_dispatcher",
-    "waybill_recovery",
-    "waybill_reconciler",
-    "waybill_corrector",
-    "waybill_reader",
-];
 
 #[derive(Debug)]
 pub struct Database {
@@ -58,12 +48,23 @@ impl Database {
         &self.name
     }
 
+    /// The address that the host's configuration carries; each pool puts its role's login in.
+    pub fn url(&self) -> String {
+        self.address.url(SUPERUSER, &self.name)
+    }
+
+    /// The host's own pool of a role, to call `waybill::store` with.
+    pub async fn store(&self, role: Role) -> anyhow::Result<Pool> {
+        let options = ConnectOptions { acquire_timeout: wait::BOUND, ..ConnectOptions::new(self.url(), "test") };
+        connect(role, &options).await.with_context(|| format!("opening the pool of {}", role.login()))
+    }
+
     /// For processes and proxies that connect by themselves.
     pub fn options(&self, role: &str) -> PgConnectOptions {
         options(&self.address, role).database(&self.name)
     }
 
-    /// Connections that logged in as this role, as the host's own pools do.
+    /// Connections that logged in as this role, for statements of the test's own.
     pub async fn pool(&self, role: &str) -> anyhow::Result<PgPool> {
         PgPoolOptions::new()
             .max_connections(POOL_SIZE)
@@ -155,26 +156,13 @@ async fn template(address: &Address) -> anyhow::Result<String> {
         {
             connection.execute(AssertSqlSafe(statement)).await?;
         }
-        migrate(address, &mut connection, &unfinished).await.context("migrating the template")?;
+        let url = address.url(SUPERUSER, &unfinished);
+        waybill::store::migrate::migrate(&url).await.context("migrating the template")?;
         connection.execute(AssertSqlSafe(format!("ALTER DATABASE {unfinished} RENAME TO {name}"))).await?;
     }
     // Closing the session releases the lock.
     connection.close().await?;
     Ok(name)
-}
-
-async fn migrate(address: &Address, maintenance: &mut PgConnection, database: &str) -> anyhow::Result<()> {
-    for role in ROLES {
-        let statement =
-            format!("DO $$ BEGIN CREATE ROLE {role} LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$");
-        maintenance.execute(AssertSqlSafe(statement)).await?;
-    }
-    maintenance.execute(AssertSqlSafe(format!("ALTER DATABASE {database} OWNER TO waybill_owner"))).await?;
-    let migrator = sqlx::migrate::Migrator::new(migrations_directory()).await?;
-    let mut owner = options(address, "waybill_owner").database(database).connect().await?;
-    migrator.run(&mut owner).await?;
-    owner.close().await?;
-    Ok(())
 }
 
 /// Drops the clones of test processes that are gone. One process at a time; the others have better things to do.
@@ -214,7 +202,10 @@ async fn maintenance(address: &Address) -> anyhow::Result<PgConnection> {
 }
 
 fn options(address: &Address, role: &str) -> PgConnectOptions {
-    PgConnectOptions::new_without_pgpass().host(&address.socket_directory.to_string_lossy()).port(address.port).username(role)
+    PgConnectOptions::new_without_pgpass()
+        .host(&address.socket_directory.to_string_lossy())
+        .port(address.port)
+        .username(role)
 }
 
 /// Names and contents: a changed file is another template.

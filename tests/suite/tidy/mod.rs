@@ -1,1 +1,10 @@
-//! Holds the architecture.
+//! Holds the architecture: what may import what, what a statement may say, that each claimed requirement has its test.
+//!
+//! These tests read the sources as text and syntax; each check is also shown to fail on a source that breaks it.
+
+mod house;
+mod imports;
+mod requirements;
+mod sources;
+mod statements;
+mod terms;

@@ -16,6 +16,19 @@ pub struct Address {
     pub port: u16,
 }
 
+impl Address {
+    /// As a PostgreSQL URL. No password is needed: who can enter the socket's directory may log in.
+    pub fn url(&self, role: &str, database: &str) -> String {
+        let host = percent_encode(self.socket_directory.as_os_str().as_bytes());
+        format!("postgres://{role}@{host}:{}/{database}", self.port)
+    }
+}
+
+fn percent_encode(bytes: &[u8]) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    bytes.iter().map(|byte| if plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Postmaster {
     pub pid: u32,
@@ -56,5 +69,14 @@ mod tests {
         assert!(ready.ready);
         assert_eq!(ready.address, Some(Address { socket_directory: "/sock".into(), port: 5432 }));
         assert_eq!(parse("not a number\n"), None);
+    }
+
+    #[test]
+    fn a_url_carries_the_sockets_directory_as_its_host() {
+        let address = Address { socket_directory: "/var/way bill/s".into(), port: 5432 };
+        assert_eq!(
+            address.url("waybill_api", "waybill"),
+            "postgres://waybill_api@%2Fvar%2Fway%20bill%2Fs:5432/waybill"
+        );
     }
 }
