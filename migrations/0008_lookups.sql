@@ -31,7 +31,8 @@ COMMENT ON COLUMN final_name_uses.used_at IS 'When cutoff 2 gave the job the nam
 CREATE FUNCTION record_final_name_use() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO public.final_name_uses (job_id, endpoint, directory, folded_name)
-    VALUES (NEW.job_id, NEW.endpoint, NEW.directory, NEW.folded_name);
+    VALUES (NEW.job_id, NEW.endpoint, NEW.directory, NEW.folded_name)
+    ON CONFLICT (job_id) DO NOTHING;
     RETURN NULL;
 END $$;
 COMMENT ON FUNCTION record_final_name_use() IS 'Keeps a final name''s earlier users, which the update of its holder overwrites.';

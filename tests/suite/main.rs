@@ -3,6 +3,9 @@
 //! `kit` proves the fixtures, `tidy` holds the architecture; the other modules show the requirements of
 //! `requirements.txt`, each test named by the id that it shows.
 
+mod broker;
 mod kit;
+mod permissions;
 mod remote;
+mod store;
 mod tidy;
