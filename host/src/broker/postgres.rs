@@ -24,9 +24,8 @@ impl Publisher {
 
     /// Publishes a wake-up for a job under its outbox row's id. It is durable once this answers.
     pub async fn publish(&self, message: Uuid, job: Uuid) -> Result<Published, BrokerError> {
-        let published = store::publish_wakeup(&self.pool, message, job)
-            .await
-            .map_err(|error| BrokerError::of("publish", error))?;
+        let published =
+            store::publish_wakeup(&self.pool, message, job).await.map_err(|error| BrokerError::of("publish", error))?;
         Ok(match published {
             PublishedWakeup::Published { destination } => {
                 // Committed: from here on everything is a hint, and one that fails costs a worker its poll interval.

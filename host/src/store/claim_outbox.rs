@@ -36,11 +36,10 @@ pub async fn claim_outbox(
 ) -> Result<Vec<ClaimedEntry>, StoreError> {
     const ACT: &str = "claim_outbox";
     let mut connection = pool.acquire(ACT).await?;
-    let rows =
-        sqlx::query_file!("src/store/claim_outbox.sql", owner, token, i64::from(page), lease.as_secs_f64())
-            .fetch_all(&mut *connection)
-            .await
-            .map_err(|error| StoreError::sort(ACT, error))?;
+    let rows = sqlx::query_file!("src/store/claim_outbox.sql", owner, token, i64::from(page), lease.as_secs_f64())
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(|error| StoreError::sort(ACT, error))?;
     let entries = rows.into_iter().map(|row| ClaimedEntry {
         message: row.message_id,
         job: row.job_id,

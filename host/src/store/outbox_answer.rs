@@ -23,8 +23,7 @@ pub enum OutboxAnswer {
 
 impl OutboxAnswer {
     /// Every answer, so that each can be counted from zero.
-    pub const ALL: [Self; 5] =
-        [Self::Applied, Self::StaleClaim, Self::Terminal, Self::ConcurrencyLost, Self::Missing];
+    pub const ALL: [Self; 5] = [Self::Applied, Self::StaleClaim, Self::Terminal, Self::ConcurrencyLost, Self::Missing];
 
     /// A stable name for logs and metrics.
     pub const fn as_str(self) -> &'static str {

@@ -1,6 +1,6 @@
 -- store::receive_wakeups
--- Each destination offers its first few by the index, so that a backlog costs nothing; more than are asked for, so that
--- those which other workers lock at this moment can be passed over.
+-- Each destination offers its first few by the index, so that a long backlog costs no more than a short one; more than
+-- are asked for, so that those which other workers lock at this moment can be passed over.
 WITH offered AS MATERIALIZED (
     SELECT first.message_id
     FROM unnest($3::uuid[]) AS served (id)
@@ -11,9 +11,9 @@ WITH offered AS MATERIALIZED (
           AND ready_at <= (SELECT clock_timestamp())
           AND (taken_until IS NULL OR taken_until <= clock_timestamp())
         ORDER BY priority DESC, ready_at
-        LIMIT 4 * $4::bigint) AS first
+        LIMIT 2 * $4::bigint) AS first
     ORDER BY first.priority DESC, first.ready_at
-    LIMIT 4 * $4::bigint),
+    LIMIT 2 * $4::bigint),
 ready AS (
     SELECT wakeup.message_id
     FROM wakeups AS wakeup

@@ -34,7 +34,9 @@ pub struct JoinedDestination {
 pub enum Joining {
     Joined,
     /// Another host joined it from a newer manifest, which stays in force.
-    Older { in_force: i32 },
+    Older {
+        in_force: i32,
+    },
     /// The id belongs to another tenant or another partner. It never changes hands.
     Foreign,
     /// The tenant has another destination of this name.

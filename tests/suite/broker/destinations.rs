@@ -5,9 +5,9 @@ use serde_json::json;
 use uuid::Uuid;
 use waybill::job::status::Role;
 use waybill::policy::growing_delay;
-use waybill::store::{self, JoinedDestination, Joining, PAUSE_CAP, PAUSE_FIRST, Pausing, PolicyFacts};
+use waybill::store::{self, JoinedDestination, Joining, NewJob, PAUSE_CAP, PAUSE_FIRST, Pausing, PolicyFacts};
 
-use crate::store::world::World;
+use crate::store::world::{Attempt, World};
 
 const PROBE: Duration = Duration::from_secs(30);
 
@@ -58,7 +58,8 @@ async fn plg_01_the_newest_manifest_stands_and_the_operators_switch_is_kept() ->
     assert_eq!((state.name.as_str(), state.revision), ("west", 3));
     assert!(!state.enabled, "joining switched it on");
     assert_eq!(state.attention.map(|attention| attention.why).as_deref(), Some("the partner refuses our key"));
-    let folded = format!("SELECT count(*) FROM destinations WHERE id = '{}' AND endpoint = 'sftp.partner.test:22'", first.id);
+    let folded =
+        format!("SELECT count(*) FROM destinations WHERE id = '{}' AND endpoint = 'sftp.partner.test:22'", first.id);
     assert_eq!(world.count(&folded).await?, 1);
     Ok(())
 }
@@ -94,7 +95,9 @@ async fn clm_06_a_pause_grows_as_policy_reckons_and_one_job_at_a_time_probes() -
         let under_way = store::pause_destination(&world.worker, destination, waiting).await?;
         assert_eq!(under_way, Pausing::AlreadyPaused, "one outage counted twice");
         let pause = facts(&world, waiting, None).await?.pause.context("no pause")?;
-        assert!(pause.left <= expected && pause.left + pause.since >= expected.saturating_sub(Duration::from_millis(1)));
+        assert!(
+            pause.left <= expected && pause.left + pause.since >= expected.saturating_sub(Duration::from_millis(1))
+        );
         assert!(!store::take_probe(&world.worker, destination, probing, PROBE).await?, "its delay is not over");
 
         pass(&world, "15 minutes").await?;
@@ -120,7 +123,7 @@ async fn clm_06_a_probe_keeps_its_place_while_its_attempt_lives_and_no_longer() 
     let claimed = world.claimed(first).await?;
     pass(&world, "15 minutes").await?;
     assert!(!store::take_probe(&world.worker, world.destination, second, PROBE).await?, "a build is under way");
-    world.expire(crate::store::world::Attempt { job: first, attempt: claimed.attempt }).await?;
+    world.expire(Attempt { job: first, attempt: claimed.attempt }).await?;
     assert!(store::take_probe(&world.worker, world.destination, second, PROBE).await?, "a dead worker kept the probe");
     let state = store::destination_state(&world.worker, world.destination).await?.context("it is gone")?;
     assert_eq!(state.pause.context("no pause")?.probing, Some(second));
@@ -132,7 +135,12 @@ async fn clm_06_attention_stays_until_someone_clears_it() -> anyhow::Result<()> 
     let world = World::new().await?;
     let job = world.queued().await?;
     assert!(store::mark_attention(&world.worker, world.destination, "unknown host key").await?);
-    let since = store::destination_state(&world.worker, world.destination).await?.context("gone")?.attention.context("unmarked")?.since;
+    let since = store::destination_state(&world.worker, world.destination)
+        .await?
+        .context("gone")?
+        .attention
+        .context("unmarked")?
+        .since;
     assert!(store::mark_attention(&world.worker, world.destination, "the key is refused").await?);
     assert_eq!(facts(&world, job, None).await?.attention.as_deref(), Some("the key is refused"));
     let state = store::destination_state(&world.worker, world.destination).await?.context("gone")?;
@@ -149,11 +157,9 @@ async fn clm_06_attention_stays_until_someone_clears_it() -> anyhow::Result<()> 
 #[tokio::test]
 async fn clm_06_policy_reads_terms_clock_and_starts_in_one_look() -> anyhow::Result<()> {
     let world = World::new().await?;
-    let later = world.create(&waybill::store::NewJob {
-        not_before: Some(time::OffsetDateTime::from_unix_timestamp(4_102_444_800)?),
-        ..world.new_job()
-    });
-    let later = facts(&world, later.await?, None).await?;
+    let in_2100 = time::OffsetDateTime::from_unix_timestamp(4_102_444_800)?;
+    let scheduled = world.create(&NewJob { not_before: Some(in_2100), ..world.new_job() }).await?;
+    let later = facts(&world, scheduled, None).await?;
     assert!(later.starts_in > Duration::from_hours(24), "{later:?}");
     assert!(later.weekday <= 6 && later.second_of_day < 86_400, "{later:?}");
     assert_eq!((later.version, &later.scope, later.enabled), (1, &json!({ "list": "spring" }), true));
@@ -171,7 +177,7 @@ async fn clm_06_policy_reads_terms_clock_and_starts_in_one_look() -> anyhow::Res
     assert_eq!(facts(&world, job, None).await?.started, 0);
 
     let elsewhere = world.destination(world.tenant, json!({})).await?;
-    let elsewhere = world.create(&waybill::store::NewJob { destination: elsewhere, ..world.new_job() }).await?;
+    let elsewhere = world.create(&NewJob { destination: elsewhere, ..world.new_job() }).await?;
     assert_eq!(facts(&world, elsewhere, minute).await?.started, 0, "another destination's starts count");
     Ok(())
 }
@@ -191,11 +197,25 @@ async fn del_05_a_proof_holds_for_the_server_that_gave_it() -> anyhow::Result<()
     assert_eq!(store::find_proof(&world.worker, elsewhere, "openssh").await?, None);
 
     // A later check that met the same server and could prove nothing: it has to be tried again.
-    world.run(Role::Worker, &format!(
-        "INSERT INTO destination_checks (id, tenant_id, destination_id, requested_by)
-         VALUES ('{}', '{}', '{}', 'olga')", Uuid::nil(), world.tenant, world.destination)).await?;
-    world.run(Role::Worker, "UPDATE destination_checks SET finished_at = clock_timestamp(), server_fingerprint = 'openssh',
-                             problem = 'the scratch directory is full' WHERE finished_at IS NULL").await?;
+    world
+        .run(
+            Role::Worker,
+            &format!(
+                "INSERT INTO destination_checks (id, tenant_id, destination_id, requested_by)
+         VALUES ('{}', '{}', '{}', 'olga')",
+                Uuid::nil(),
+                world.tenant,
+                world.destination
+            ),
+        )
+        .await?;
+    world
+        .run(
+            Role::Worker,
+            "UPDATE destination_checks SET finished_at = clock_timestamp(), server_fingerprint = 'openssh',
+                             problem = 'the scratch directory is full' WHERE finished_at IS NULL",
+        )
+        .await?;
     assert_eq!(find("openssh").await?, None);
     Ok(())
 }

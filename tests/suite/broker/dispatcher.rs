@@ -39,7 +39,8 @@ async fn out_01_out_03_two_dispatchers_emit_each_entry_once_a_page_at_a_time() -
 }
 
 #[tokio::test]
-async fn out_04_out_09_a_dead_owners_page_is_taken_over_and_its_late_completion_matches_nothing() -> anyhow::Result<()> {
+async fn out_04_out_09_a_dead_owners_page_is_taken_over_and_its_late_completion_matches_nothing() -> anyhow::Result<()>
+{
     let world = World::new().await?;
     world.queued().await?;
     let pool = world.pool(Role::Dispatcher).await?;
@@ -112,7 +113,10 @@ async fn out_05_what_is_let_go_of_untouched_is_ready_at_once_and_not_counted() -
     assert_eq!(store::release_outbox(&pool, Uuid::new_v4(), &rest).await?, 0, "another claim's entries went");
     assert_eq!(store::release_outbox(&pool, entries[0].token, &rest).await?, 2);
     let again = claim(&pool, 10).await?;
-    assert_eq!(again.iter().map(|entry| (entry.message, entry.claims)).collect::<Vec<_>>(), [(rest[0], 1), (rest[1], 1)]);
+    assert_eq!(
+        again.iter().map(|entry| (entry.message, entry.claims)).collect::<Vec<_>>(),
+        [(rest[0], 1), (rest[1], 1)]
+    );
     Ok(())
 }
 

@@ -2,7 +2,7 @@ use serde_json::json;
 use uuid::Uuid;
 use waybill::job::facts::{FileFacts, Sha256};
 use waybill::job::status::{FailureReason, Role};
-use waybill::store::{self, Authorization, Delivery, DeliveryOutcome, FinalPlace, KeyHistory, NewJob};
+use waybill::store::{self, Authorization, Delivery, DeliveryOutcome, FinalPlace, KeyHistory};
 
 use crate::store::world::{Attempt, World};
 
@@ -26,12 +26,8 @@ async fn replacement(world: &World, original: Uuid) -> anyhow::Result<Uuid> {
 /// Authorizes under a given name with content that only this seed has.
 async fn authorize(world: &World, of: Attempt, name: &str, seed: u8) -> anyhow::Result<FileFacts> {
     let expected = FileFacts { name: name.to_owned(), bytes: u64::from(seed), sha256: Sha256([seed; 32]) };
-    let delivery = Delivery {
-        expected: expected.clone(),
-        last_part: name.to_owned(),
-        reused: true,
-        ..world.delivery(of)
-    };
+    let delivery =
+        Delivery { expected: expected.clone(), last_part: name.to_owned(), reused: true, ..world.delivery(of) };
     let answer = store::authorize_delivery(&world.worker, delivery).await?;
     anyhow::ensure!(answer == Authorization::Authorized, "{answer:?}");
     Ok(expected)
@@ -90,9 +86,11 @@ async fn rpl_07_under_a_reused_name_the_other_keys_count_and_the_last_delivery_i
     let mut world = World::new().await?;
     world.destination = world.destination(world.tenant, json!({ "names_reused": true })).await?;
     let mut files = Vec::new();
-    for (seed, outcome) in
-        [(1, DeliveryOutcome::Completed), (2, DeliveryOutcome::Completed), (3, DeliveryOutcome::Failed(FailureReason::NotDelivered))]
-    {
+    for (seed, outcome) in [
+        (1, DeliveryOutcome::Completed),
+        (2, DeliveryOutcome::Completed),
+        (3, DeliveryOutcome::Failed(FailureReason::NotDelivered)),
+    ] {
         let of = world.running().await?;
         files.push(Some(authorize(&world, of, "Weekly.csv", seed).await?));
         world.intend(of).await?.written();
@@ -111,7 +109,7 @@ async fn rpl_07_under_a_reused_name_the_other_keys_count_and_the_last_delivery_i
     authorize(&world, of, "weekly.csv", 4).await?;
     assert_eq!(history(&world, of).await?, before);
     let another = FinalPlace { last_part: "monthly.csv", ..place };
-    let fresh = claimed(&world, world.create(&NewJob { ..world.new_job() }).await?).await?;
+    let fresh = claimed(&world, world.queued().await?).await?;
     let none = store::key_history_at(&world.worker, fresh.job, fresh.attempt, another).await?;
     assert_eq!(none, KeyHistory::default());
     Ok(())
@@ -121,7 +119,9 @@ async fn rpl_07_under_a_reused_name_the_other_keys_count_and_the_last_delivery_i
 async fn ops_04_what_a_database_may_have_lost_counts_as_unknown() -> anyhow::Result<()> {
     let world = World::new().await?;
     let original = world.running().await?;
-    store::finish_failed(&world.worker, original.job, original.attempt, FailureReason::BuildFailed, "no rows").await?.written();
+    store::finish_failed(&world.worker, original.job, original.attempt, FailureReason::BuildFailed, "no rows")
+        .await?
+        .written();
     let replacement = claimed(&world, replacement(&world, original.job).await?).await?;
     assert_eq!(history(&world, replacement).await?, KeyHistory::default());
 
