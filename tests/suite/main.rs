@@ -4,8 +4,9 @@
 //! `requirements.txt`, each test named by the id that it shows.
 
 mod delivery;
+mod broker;
 mod kit;
-mod remote;
 mod permissions;
+mod remote;
 mod store;
 mod tidy;
