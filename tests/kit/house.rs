@@ -313,6 +313,24 @@ impl House {
         Ok(())
     }
 
+    /// Bytes in files of the spool directory that this process still holds, named or not.
+    pub fn spooled_bytes(&self) -> anyhow::Result<u64> {
+        let spool = self.directory.path().join("spool");
+        let mut bytes = 0;
+        for entry in std::fs::read_dir("/proc/self/fd")? {
+            let path = entry?.path();
+            // A descriptor may be closed between the listing and the look.
+            let Ok(target) = std::fs::read_link(&path) else { continue };
+            if target.starts_with(&spool) {
+                bytes += std::fs::metadata(&path).map(|metadata| metadata.len()).unwrap_or(0);
+            }
+        }
+        for entry in std::fs::read_dir(&spool)? {
+            bytes += entry?.metadata()?.len();
+        }
+        Ok(bytes)
+    }
+
     async fn join(&self) -> anyhow::Result<()> {
         let pool = self.database.store(Role::Worker).await?;
         for destination in &self.bundle.destinations {

@@ -3,8 +3,10 @@
 //! `kit` proves the fixtures, `tidy` holds the architecture; the other modules show the requirements of
 //! `requirements.txt`, each test named by the id that it shows.
 
+mod delivery;
+mod broker;
 mod kit;
-mod remote;
 mod permissions;
+mod remote;
 mod store;
 mod tidy;

@@ -35,6 +35,29 @@ mod reject;
 mod release;
 mod renew;
 
+// Wake-ups: the outbox, and the broker that is the database itself.
+mod claim_outbox;
+mod complete_outbox;
+mod fail_outbox;
+mod hand_back_wakeup;
+mod outbox_answer;
+mod publish_wakeup;
+mod receive_wakeups;
+mod settle_wakeup;
+mod wakeup_hints;
+
+// Where jobs go, and what is known before and about it.
+mod clear_pause;
+mod destination_state;
+mod find_proof;
+mod keep_proof;
+mod key_history;
+mod mark_attention;
+mod pause_destination;
+mod policy_facts;
+mod take_probe;
+mod upsert_destination;
+
 // What people ask for.
 mod edit_terms;
 mod request_cancellation;
@@ -68,3 +91,24 @@ pub use renew::renew;
 pub use request_cancellation::{Cancellation, CancellationRequest, request_cancellation};
 pub use watch_stop::watch_stop;
 pub use write::Write;
+
+pub use claim_outbox::{ClaimedEntry, claim_outbox};
+pub use complete_outbox::complete_outbox;
+pub use fail_outbox::{fail_outbox, release_outbox};
+pub use hand_back_wakeup::{hand_back_wakeup, hold_wakeup};
+pub use outbox_answer::OutboxAnswer;
+pub use publish_wakeup::{PublishedWakeup, publish_wakeup};
+pub use receive_wakeups::{ReceivedWakeup, receive_wakeups};
+pub use settle_wakeup::settle_wakeup;
+pub use wakeup_hints::{WakeupHint, WakeupHints, hint_wakeup, listen_wakeups};
+
+pub use clear_pause::clear_pause;
+pub use destination_state::{Attention, DestinationPause, DestinationState, destination_state};
+pub use find_proof::find_proof;
+pub use keep_proof::keep_proof;
+pub use key_history::{FinalPlace, KeyHistory, key_history, key_history_at};
+pub use mark_attention::{clear_attention, mark_attention};
+pub use pause_destination::{PAUSE_CAP, PAUSE_FIRST, Pausing, pause_destination};
+pub use policy_facts::{PolicyFacts, policy_facts};
+pub use take_probe::take_probe;
+pub use upsert_destination::{JoinedDestination, Joining, upsert_destination};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgListener, PgPool, PgPoolOptions};
 use sqlx::{Connection, PgConnection, Postgres};
 use tokio_util::task::TaskTracker;
 
@@ -145,5 +145,19 @@ impl Pool {
     /// A connection outside the pool: after a lost answer, those inside may be lost too.
     pub(super) async fn fresh(&self) -> Result<PgConnection, sqlx::Error> {
         PgConnection::connect_with(&self.inner.connect_options()).await
+    }
+
+    /// A connection that only listens. It is none of the pool's, so that it keeps no statement waiting.
+    pub(super) async fn listener(&self) -> Result<PgListener, sqlx::Error> {
+        let own = PgPoolOptions::new()
+            .max_connections(1)
+            .max_lifetime(None)
+            .idle_timeout(None)
+            .acquire_timeout(self.inner.options().get_acquire_timeout())
+            .connect_with((*self.inner.connect_options()).clone())
+            .await?;
+        let mut listener = PgListener::connect_with(&own).await?;
+        listener.ignore_pool_close_event(true);
+        Ok(listener)
     }
 }

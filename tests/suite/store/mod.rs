@@ -5,9 +5,9 @@ pub mod world;
 
 mod cancellation;
 mod constraints;
+mod creation;
 mod cutoff_one;
 mod cutoff_two;
-mod creation;
 mod edit;
 mod ends;
 mod fence;

@@ -1,0 +1,102 @@
+//! A destination is joined from its partner's bundle and the operator's file.
+//!
+//! Every host that serves it joins it when it loads the bundle. The higher revision of the manifest stands; an equal one
+//! replaces too, so that an operator's edit takes effect. What deliveries and operators recorded is not touched:
+//! `enabled`, attention, and pause.
+
+use uuid::Uuid;
+
+use super::error::{StoreError, sqlstate};
+use super::pools::Pool;
+
+/// A destination as a host joined it from its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JoinedDestination {
+    pub id: Uuid,
+    pub tenant: Uuid,
+    /// The operator's name for it.
+    pub name: String,
+    pub partner: String,
+    /// Revision of the manifest, from 1.
+    pub revision: i32,
+    pub manifest: serde_json::Value,
+    pub contract: serde_json::Value,
+    /// What policy asks of its jobs.
+    pub rules: serde_json::Value,
+    pub digests: serde_json::Value,
+    /// Host and port; stored in lower case.
+    pub endpoint: String,
+}
+
+/// What came of joining.
+#[must_use = "only `Joined` is in force"]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Joining {
+    Joined,
+    /// Another host joined it from a newer manifest, which stays in force.
+    Older {
+        in_force: i32,
+    },
+    /// The id belongs to another tenant or another partner. It never changes hands.
+    Foreign,
+    /// The tenant has another destination of this name.
+    NameTaken,
+}
+
+/// Joins a destination into its row.
+pub async fn upsert_destination(pool: &Pool, joined: &JoinedDestination) -> Result<Joining, StoreError> {
+    const ACT: &str = "upsert_destination";
+    let mut connection = pool.acquire(ACT).await?;
+    let written = sqlx::query!(
+        "-- store::upsert_destination
+         INSERT INTO destinations AS destination
+             (id, tenant_id, name, partner, revision, manifest, contract, rules, digests, endpoint, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, clock_timestamp())
+         ON CONFLICT (id) DO UPDATE
+         SET name = excluded.name,
+             revision = excluded.revision,
+             manifest = excluded.manifest,
+             contract = excluded.contract,
+             rules = excluded.rules,
+             digests = excluded.digests,
+             endpoint = excluded.endpoint,
+             updated_at = excluded.updated_at
+         WHERE destination.tenant_id = excluded.tenant_id
+           AND destination.partner = excluded.partner
+           AND destination.revision <= excluded.revision",
+        joined.id,
+        joined.tenant,
+        joined.name,
+        joined.partner,
+        joined.revision,
+        joined.manifest,
+        joined.contract,
+        joined.rules,
+        joined.digests,
+        joined.endpoint.to_lowercase()
+    )
+    .execute(&mut *connection)
+    .await
+    .map_err(|error| StoreError::sort(ACT, error));
+    match written {
+        Ok(written) if written.rows_affected() == 1 => return Ok(Joining::Joined),
+        Ok(_) => {}
+        Err(error) => {
+            return match (error.code(), error.constraint()) {
+                (Some(sqlstate::UNIQUE_VIOLATION), Some("uq_destinations_name")) => Ok(Joining::NameTaken),
+                _ => Err(error),
+            };
+        }
+    }
+    let row = sqlx::query!(
+        r#"-- store::upsert_destination, after a refusal
+           SELECT revision, tenant_id = $2 AND partner = $3 AS "same!" FROM destinations WHERE id = $1"#,
+        joined.id,
+        joined.tenant,
+        joined.partner
+    )
+    .fetch_one(&mut *connection)
+    .await
+    .map_err(|error| StoreError::sort(ACT, error))?;
+    Ok(if row.same { Joining::Older { in_force: row.revision } } else { Joining::Foreign })
+}

@@ -1,0 +1,221 @@
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::json;
+use uuid::Uuid;
+use waybill::job::status::Role;
+use waybill::policy::growing_delay;
+use waybill::store::{self, JoinedDestination, Joining, NewJob, PAUSE_CAP, PAUSE_FIRST, Pausing, PolicyFacts};
+
+use crate::store::world::{Attempt, World};
+
+const PROBE: Duration = Duration::from_secs(30);
+
+fn joined(tenant: Uuid, revision: i32) -> JoinedDestination {
+    JoinedDestination {
+        id: Uuid::new_v4(),
+        tenant,
+        name: "north".to_owned(),
+        partner: "partner".to_owned(),
+        revision,
+        manifest: json!({ "revision": revision }),
+        contract: json!({}),
+        rules: json!({}),
+        digests: json!({}),
+        endpoint: "SFTP.Partner.test:22".to_owned(),
+    }
+}
+
+async fn facts(world: &World, job: Uuid, period: Option<Duration>) -> anyhow::Result<PolicyFacts> {
+    store::policy_facts(&world.worker, job, period).await?.context("no such job")
+}
+
+/// Lets an interval of every pause pass.
+async fn pass(world: &World, interval: &str) -> anyhow::Result<()> {
+    let statement = format!(
+        "UPDATE destinations SET paused_at = paused_at - interval '{interval}',
+                paused_until = paused_until - interval '{interval}', probe_until = probe_until - interval '{interval}'"
+    );
+    world.run(Role::Worker, &statement).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_01_the_newest_manifest_stands_and_the_operators_switch_is_kept() -> anyhow::Result<()> {
+    let world = World::new().await?;
+    let first = joined(world.tenant, 2);
+    assert_eq!(store::upsert_destination(&world.worker, &first).await?, Joining::Joined);
+    world.run(Role::Api, &format!("UPDATE destinations SET enabled = false WHERE id = '{}'", first.id)).await?;
+    store::mark_attention(&world.worker, first.id, "the partner refuses our key").await?;
+
+    let newer = JoinedDestination { name: "south".to_owned(), revision: 3, ..first.clone() };
+    assert_eq!(store::upsert_destination(&world.worker, &newer).await?, Joining::Joined);
+    assert_eq!(store::upsert_destination(&world.worker, &first).await?, Joining::Older { in_force: 3 });
+    let edited = JoinedDestination { name: "west".to_owned(), ..newer.clone() };
+    assert_eq!(store::upsert_destination(&world.worker, &edited).await?, Joining::Joined, "the same revision replaces");
+
+    let state = store::destination_state(&world.worker, first.id).await?.context("it is gone")?;
+    assert_eq!((state.name.as_str(), state.revision), ("west", 3));
+    assert!(!state.enabled, "joining switched it on");
+    assert_eq!(state.attention.map(|attention| attention.why).as_deref(), Some("the partner refuses our key"));
+    let folded =
+        format!("SELECT count(*) FROM destinations WHERE id = '{}' AND endpoint = 'sftp.partner.test:22'", first.id);
+    assert_eq!(world.count(&folded).await?, 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_01_a_destination_never_changes_hands_and_names_are_unique_in_a_tenant() -> anyhow::Result<()> {
+    let world = World::new().await?;
+    let ours = joined(world.tenant, 1);
+    assert_eq!(store::upsert_destination(&world.worker, &ours).await?, Joining::Joined);
+    for foreign in [
+        JoinedDestination { tenant: Uuid::new_v4(), revision: 9, ..ours.clone() },
+        JoinedDestination { partner: "another".to_owned(), revision: 9, ..ours.clone() },
+    ] {
+        assert_eq!(store::upsert_destination(&world.worker, &foreign).await?, Joining::Foreign);
+    }
+    let same_name = JoinedDestination { id: Uuid::new_v4(), ..ours.clone() };
+    assert_eq!(store::upsert_destination(&world.worker, &same_name).await?, Joining::NameTaken);
+    let elsewhere = JoinedDestination { tenant: Uuid::new_v4(), ..same_name };
+    assert_eq!(store::upsert_destination(&world.worker, &elsewhere).await?, Joining::Joined);
+    Ok(())
+}
+
+#[tokio::test]
+async fn clm_06_a_pause_grows_as_policy_reckons_and_one_job_at_a_time_probes() -> anyhow::Result<()> {
+    let world = World::new().await?;
+    let (probing, waiting) = (world.queued().await?, world.queued().await?);
+    let destination = world.destination;
+    assert!(!store::take_probe(&world.worker, destination, probing, PROBE).await?, "it is not paused");
+    for failures in 1..=8 {
+        let expected = growing_delay(failures, PAUSE_FIRST, PAUSE_CAP);
+        let pausing = store::pause_destination(&world.worker, destination, probing).await?;
+        assert_eq!(pausing, Pausing::Paused { failures: i32::try_from(failures)?, delay: expected });
+        let under_way = store::pause_destination(&world.worker, destination, waiting).await?;
+        assert_eq!(under_way, Pausing::AlreadyPaused, "one outage counted twice");
+        let pause = facts(&world, waiting, None).await?.pause.context("no pause")?;
+        assert!(
+            pause.left <= expected && pause.left + pause.since >= expected.saturating_sub(Duration::from_millis(1))
+        );
+        assert!(!store::take_probe(&world.worker, destination, probing, PROBE).await?, "its delay is not over");
+
+        pass(&world, "15 minutes").await?;
+        assert!(store::take_probe(&world.worker, destination, probing, PROBE).await?);
+        assert!(!store::take_probe(&world.worker, destination, waiting, PROBE).await?, "two jobs probe at once");
+        assert_eq!(facts(&world, waiting, None).await?.pause.context("no pause")?.probing, Some(probing));
+        assert_eq!(facts(&world, probing, None).await?.pause.context("no pause")?.probing, None, "it waits for itself");
+    }
+    assert!(store::clear_pause(&world.worker, destination).await?);
+    assert!(!store::clear_pause(&world.worker, destination).await?);
+    assert_eq!(facts(&world, waiting, None).await?.pause, None);
+    assert_eq!(store::pause_destination(&world.worker, Uuid::new_v4(), probing).await?, Pausing::Absent);
+    Ok(())
+}
+
+#[tokio::test]
+async fn clm_06_a_probe_keeps_its_place_while_its_attempt_lives_and_no_longer() -> anyhow::Result<()> {
+    let world = World::new().await?;
+    let (first, second) = (world.queued().await?, world.queued().await?);
+    let _ = store::pause_destination(&world.worker, world.destination, first).await?;
+    pass(&world, "15 minutes").await?;
+    assert!(store::take_probe(&world.worker, world.destination, first, PROBE).await?);
+    let claimed = world.claimed(first).await?;
+    pass(&world, "15 minutes").await?;
+    assert!(!store::take_probe(&world.worker, world.destination, second, PROBE).await?, "a build is under way");
+    world.expire(Attempt { job: first, attempt: claimed.attempt }).await?;
+    assert!(store::take_probe(&world.worker, world.destination, second, PROBE).await?, "a dead worker kept the probe");
+    let state = store::destination_state(&world.worker, world.destination).await?.context("it is gone")?;
+    assert_eq!(state.pause.context("no pause")?.probing, Some(second));
+    Ok(())
+}
+
+#[tokio::test]
+async fn clm_06_attention_stays_until_someone_clears_it() -> anyhow::Result<()> {
+    let world = World::new().await?;
+    let job = world.queued().await?;
+    assert!(store::mark_attention(&world.worker, world.destination, "unknown host key").await?);
+    let since = store::destination_state(&world.worker, world.destination)
+        .await?
+        .context("gone")?
+        .attention
+        .context("unmarked")?
+        .since;
+    assert!(store::mark_attention(&world.worker, world.destination, "the key is refused").await?);
+    assert_eq!(facts(&world, job, None).await?.attention.as_deref(), Some("the key is refused"));
+    let state = store::destination_state(&world.worker, world.destination).await?.context("gone")?;
+    assert_eq!(state.attention.context("unmarked")?.since, since);
+    store::clear_pause(&world.worker, world.destination).await?;
+    assert!(facts(&world, job, None).await?.attention.is_some());
+    assert!(store::clear_attention(&world.api, world.destination).await?);
+    assert!(!store::clear_attention(&world.api, world.destination).await?);
+    assert_eq!(facts(&world, job, None).await?.attention, None);
+    assert!(!store::mark_attention(&world.worker, Uuid::new_v4(), "nobody").await?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn clm_06_policy_reads_terms_clock_and_starts_in_one_look() -> anyhow::Result<()> {
+    let world = World::new().await?;
+    let in_2100 = time::OffsetDateTime::from_unix_timestamp(4_102_444_800)?;
+    let scheduled = world.create(&NewJob { not_before: Some(in_2100), ..world.new_job() }).await?;
+    let later = facts(&world, scheduled, None).await?;
+    assert!(later.starts_in > Duration::from_hours(24), "{later:?}");
+    assert!(later.weekday <= 6 && later.second_of_day < 86_400, "{later:?}");
+    assert_eq!((later.version, &later.scope, later.enabled), (1, &json!({ "list": "spring" }), true));
+
+    let job = world.queued().await?;
+    let minute = Some(Duration::from_mins(1));
+    assert_eq!(facts(&world, job, minute).await?.started, 0);
+    for _ in 0..2 {
+        world.running().await?;
+    }
+    let counted = facts(&world, job, minute).await?;
+    assert_eq!((counted.started, counted.starts_in), (2, Duration::ZERO));
+    assert!(counted.oldest_start > Duration::ZERO && counted.oldest_start < Duration::from_mins(1));
+    assert_eq!(facts(&world, job, Some(Duration::ZERO)).await?.started, 0, "starts before the period count");
+    assert_eq!(facts(&world, job, None).await?.started, 0);
+
+    let elsewhere = world.destination(world.tenant, json!({})).await?;
+    let elsewhere = world.create(&NewJob { destination: elsewhere, ..world.new_job() }).await?;
+    assert_eq!(facts(&world, elsewhere, minute).await?.started, 0, "another destination's starts count");
+    Ok(())
+}
+
+#[tokio::test]
+async fn del_05_a_proof_holds_for_the_server_that_gave_it() -> anyhow::Result<()> {
+    let world = World::new().await?;
+    let find = async |fingerprint: &str| store::find_proof(&world.worker, world.destination, fingerprint).await;
+    assert_eq!(find("openssh").await?, None);
+    for refuses in [false, true] {
+        let proof = json!({ "rename_refuses": refuses });
+        store::keep_proof(&world.worker, world.destination, "openssh", json!({ "banner": "OpenSSH" }), proof).await?;
+    }
+    assert_eq!(find("openssh").await?, Some(json!({ "rename_refuses": true })), "the latest counts");
+    assert_eq!(find("another").await?, None);
+    let elsewhere = world.destination(world.tenant, json!({})).await?;
+    assert_eq!(store::find_proof(&world.worker, elsewhere, "openssh").await?, None);
+
+    // A later check that met the same server and could prove nothing: it has to be tried again.
+    world
+        .run(
+            Role::Worker,
+            &format!(
+                "INSERT INTO destination_checks (id, tenant_id, destination_id, requested_by)
+         VALUES ('{}', '{}', '{}', 'olga')",
+                Uuid::nil(),
+                world.tenant,
+                world.destination
+            ),
+        )
+        .await?;
+    world
+        .run(
+            Role::Worker,
+            "UPDATE destination_checks SET finished_at = clock_timestamp(), server_fingerprint = 'openssh',
+                             problem = 'the scratch directory is full' WHERE finished_at IS NULL",
+        )
+        .await?;
+    assert_eq!(find("openssh").await?, None);
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! Partners that cannot be reached, or that refuse us: found before cutoff 2, and no failure of the job.
+
+use std::time::Duration;
+
+use waybill::job::status::{EventKind, FailureReason, Status};
+use waybill::store;
+use waybill_tests::house::DESTINATION;
+use waybill_tests::{House, Plan, Reach, Sshd, wait};
+
+use super::{HeldBuilds, kinds};
+
+/// Waits for the first release and returns its words.
+async fn released(house: &House, job: uuid::Uuid) -> anyhow::Result<String> {
+    wait::until("the job to be handed back", async || {
+        let events = house.events(job).await?;
+        let event = events.iter().find(|event| event.kind == EventKind::ReleasedByWorker);
+        Ok(event.map(|event| event.detail.clone().unwrap_or_default()["why"].as_str().unwrap_or_default().to_owned()))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn del_08_an_unknown_host_key_needs_attention_and_spends_one_attempt() -> anyhow::Result<()> {
+    let server = Sshd::start().await?;
+    let other = Sshd::start().await?;
+    let reach = Reach { host_key: other.host_key()?, ..Reach::openssh(&server)? };
+    let house = House::before(&reach, Plan::default()).await?;
+    let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
+    let id = house.create().await?;
+    let why = released(&house, id).await?;
+    assert!(why.contains("host_keys") && why.contains("SHA256:"), "the fix is not named: {why}");
+    assert_one_attempt_then_deferred(&house, id).await
+}
+
+#[tokio::test]
+async fn del_08_a_wrong_password_needs_attention_and_no_secret_is_told() -> anyhow::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let server = waybill_tests::SftpServer::start(waybill_tests::sftp_server::Behaviour::default()).await?;
+    let directory = tempfile::tempdir()?;
+    let reach = Reach::in_process(&server, directory.path())?;
+    let file = directory.path().join("password");
+    std::fs::write(&file, "canary-5c1e")?;
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600))?;
+    let house = House::before(&reach, Plan::default()).await?;
+    let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
+    let id = house.create().await?;
+    let why = released(&house, id).await?;
+    assert!(why.contains("does not accept") && why.contains("password"), "{why}");
+    assert!(!why.contains("canary-5c1e"), "a secret was told: {why}");
+    assert_one_attempt_then_deferred(&house, id).await
+}
+
+/// The destination waits for a person: policy defers, and no further attempt is spent.
+async fn assert_one_attempt_then_deferred(house: &House, id: uuid::Uuid) -> anyhow::Result<()> {
+    let deferred = wait::until("the wake-up to be deferred by policy", async || {
+        let row: Option<(i32, bool)> = sqlx::query_as(
+            "SELECT deliveries, ready_at > clock_timestamp() + interval '1 minute' FROM wakeups WHERE job_id = $1",
+        )
+        .bind(id)
+        .fetch_optional(&house.admin)
+        .await?;
+        Ok(row.filter(|(_, later)| *later))
+    })
+    .await?;
+    assert!(deferred.0 >= 1);
+    let job = house.job(id).await?;
+    assert_eq!((job.status, job.attempt_count), (Status::Queued, 1));
+    let state = store::destination_state(&house.api, DESTINATION).await?.ok_or_else(|| anyhow::anyhow!("no destination"))?;
+    assert!(state.attention.is_some());
+    Ok(())
+}
+
+#[tokio::test]
+async fn del_08_an_unreachable_partner_pauses_and_the_job_is_delivered_when_it_is_back() -> anyhow::Result<()> {
+    let mut server = Sshd::start().await?;
+    let house = House::before(&Reach::openssh(&server)?, Plan::default()).await?;
+    server.stop().await?;
+    let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
+    let id = house.create().await?;
+    let why = released(&house, id).await?;
+    assert!(why.contains("127.0.0.1") && why.contains("cannot be reached"), "{why}");
+    let state = store::destination_state(&house.api, DESTINATION).await?.ok_or_else(|| anyhow::anyhow!("no destination"))?;
+    assert!(state.pause.is_some() && state.attention.is_none(), "{state:?}");
+    server.start_again().await?;
+    // What the pause would take is moved into the past, as time would.
+    sqlx::query("UPDATE destinations SET paused_at = paused_at - interval '1 hour', paused_until = paused_until - interval '1 hour'")
+        .execute(&house.admin)
+        .await?;
+    sqlx::query("UPDATE wakeups SET ready_at = clock_timestamp()").execute(&house.admin).await?;
+    let job = house.until(id, Status::Completed).await?;
+    assert_eq!(job.attempt_count, 2);
+    let state = store::destination_state(&house.api, DESTINATION).await?.ok_or_else(|| anyhow::anyhow!("no destination"))?;
+    assert!(state.pause.is_none(), "reaching the partner ends the pause");
+    Ok(())
+}
+
+#[tokio::test]
+async fn lse_08_at_the_cap_a_release_ends_the_job() -> anyhow::Result<()> {
+    let mut server = Sshd::start().await?;
+    let house = House::before(&Reach::openssh(&server)?, Plan { max_attempts: 1, ..Plan::default() }).await?;
+    server.stop().await?;
+    let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
+    let id = house.create().await?;
+    let job = house.until_ended(id).await?;
+    assert_eq!((job.status, job.failure_reason), (Status::Failed, Some(FailureReason::AttemptsExhausted)));
+    assert_eq!(kinds(&house.events(id).await?), [EventKind::Claimed, EventKind::AttemptsExhausted]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn lse_08_a_stop_request_found_by_a_release_ends_stopped() -> anyhow::Result<()> {
+    let mut server = Sshd::start().await?;
+    let plan = Plan { watch_stop_every: None, first_backoff: Duration::from_secs(3600), ..Plan::default() };
+    let house = House::before(&Reach::openssh(&server)?, plan).await?;
+    server.stop().await?;
+    let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
+    let held = HeldBuilds::hold(&house).await?;
+    let id = house.create().await?;
+    held.reached_by(1).await?;
+    house.cancel(id).await?;
+    held.let_go().await?;
+    house.until(id, Status::Stopped).await?;
+    assert_eq!(kinds(&house.events(id).await?), [EventKind::Claimed, EventKind::Stopped]);
+    Ok(())
+}
