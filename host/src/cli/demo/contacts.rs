@@ -227,7 +227,7 @@ impl Dice {
     }
 
     fn one_of(&mut self, of: &'static [&'static str]) -> &'static str {
-        self.one_from(of)
+        *self.one_from(of)
     }
 
     fn country(&mut self) -> &'static Country {
