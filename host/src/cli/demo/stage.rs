@@ -95,7 +95,9 @@ impl Stage {
         self.servers.west.stop().await?;
 
         self.watch.tell("worker and dispatcher start")?;
-        self.hosts.spawn(host.run());
+        // On a thread of its own, like a process of its own: the host's future stays where it was made.
+        let runtime = tokio::runtime::Handle::current();
+        self.hosts.spawn_blocking(move || runtime.block_on(host.run()));
         let watch = &self.watch;
         let (west, slow) = (&mut self.servers.west, &mut self.servers.slow);
         let all = async {
