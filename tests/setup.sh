@@ -139,9 +139,10 @@ start_services() {
     step "starting PostgreSQL in $directory"
     touch "$directory/log"
     # Without fsync: a power cut costs nothing but this test data. A session of its own: Ctrl-C is for the tests.
+    # The group as a whole is redirected: a shell that waits for the server must not hold a caller's pipe open.
     (cd / && LC_ALL=C as_server setsid "$programs/postgres" -D "$directory/data" -k "$socket" -c listen_addresses= \
         -c port=5432 -c unix_socket_permissions=0700 -c max_connections=400 -c timezone=UTC \
-        -c fsync=off -c synchronous_commit=off -c full_page_writes=off </dev/null >>"$directory/log" 2>&1 8>&- &)
+        -c fsync=off -c synchronous_commit=off -c full_page_writes=off) </dev/null >>"$directory/log" 2>&1 8>&- &
     local left=1200
     until is_ready; do
         left=$((left - 1))

@@ -33,7 +33,7 @@ pub struct Embedded {
 pub async fn start_embedded(config: &Config) -> anyhow::Result<Embedded> {
     let server = Postgres::start(&Settings::new(embedded_directory(&config.directories.data))).await?;
     let embedded = Embedded { server };
-    store::migrate::migrate(&embedded.admin_url()).await.context("the private database was not migrated")?;
+    store::migrate(&embedded.admin_url()).await.context("the private database was not migrated")?;
     Ok(embedded)
 }
 
@@ -112,9 +112,10 @@ impl Host {
         let keeper_pool = open(url, Role::Worker, 4).await?;
         let dispatcher_pool = open(url, Role::Dispatcher, 3).await?;
         let data = &config.directories.data;
-        std::fs::create_dir_all(data).with_context(|| format!("the data directory {} cannot be made", data.display()))?;
+        std::fs::create_dir_all(data)
+            .with_context(|| format!("the data directory {} cannot be made", data.display()))?;
         let spool = Spool::open(&data.join("spool"))?;
-        let bundles = bundles(config)?;
+        let bundles = bundles(config).await?;
         for bundle in &bundles {
             for destination in &bundle.destinations {
                 join(&worker_pool, bundle, destination).await?;
@@ -168,7 +169,8 @@ impl Host {
     /// Runs until the shutdown. True if nothing was under way at its end.
     pub async fn run(self) -> bool {
         let signal = upkeep::Signal::default();
-        let dispatching = upkeep::keep("dispatcher", self.dispatch_every, &signal, &self.shutdown, || self.dispatcher.run_once());
+        let dispatching =
+            upkeep::keep("dispatcher", self.dispatch_every, &signal, &self.shutdown, || self.dispatcher.run_once());
         let working = self.worker.run(self.shutdown.clone(), self.grace);
         let ((), ended) = tokio::join!(dispatching, working);
         for pool in self.pools {
@@ -178,20 +180,19 @@ impl Host {
     }
 }
 
-fn bundles(config: &Config) -> anyhow::Result<Vec<Arc<Bundle>>> {
+async fn bundles(config: &Config) -> anyhow::Result<Vec<Arc<Bundle>>> {
     let partners = &config.directories.partners;
-    let plugins = Plugins::open(PluginSettings { cache_dir: config.directories.data.join("compiled") })?;
-    let loaded = plugins.load(partners)?;
-    for refused in &loaded.refused {
-        tracing::error!(%refused, "a bundle is not served");
-    }
+    let plugins = Plugins::open(&PluginSettings { cache_dir: config.directories.data.join("compiled") })?;
+    let loaded = plugins.load(partners).await?;
     if loaded.bundles.is_empty() {
         let why = match loaded.refused.first() {
             None => format!(
                 "the partners directory {} is empty; put a partner's bundle there: a directory with partner.toml, builder.wasm, destination.wasm and destinations.toml",
                 partners.display()
             ),
-            Some(first) => format!("no bundle in the partners directory {} can be served; the first: {first}", partners.display()),
+            Some(first) => {
+                format!("no bundle in the partners directory {} can be served; the first: {first}", partners.display())
+            }
         };
         bail!(why);
     }

@@ -20,7 +20,8 @@ use waybill::plugin::{Bundle, PluginSettings, Plugins};
 use waybill::remote::{SessionLimits, Sessions};
 use waybill::spool::Spool;
 use waybill::store::{
-    self, AttemptEvent, Cancellation, CancellationRequest, ConnectOptions, Creation, JoinedDestination, Joining, NewJob, Pool,
+    self, AttemptEvent, Cancellation, CancellationRequest, ConnectOptions, Creation, JoinedDestination, Joining,
+    NewJob, Pool,
 };
 use waybill::upkeep::{self, Dispatcher, DispatcherSettings};
 

@@ -3,8 +3,8 @@
 //! `kit` proves the fixtures, `tidy` holds the architecture; the other modules show the requirements of
 //! `requirements.txt`, each test named by the id that it shows.
 
-mod delivery;
 mod broker;
+mod delivery;
 mod kit;
 mod permissions;
 mod remote;

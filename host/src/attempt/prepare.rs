@@ -121,11 +121,7 @@ async fn list(work: &Work, record: &dyn Record, session: &Session, prepared: &Pr
 }
 
 async fn authorize(work: &Work, record: &dyn Record, session: &Session, prepared: &Prepared) -> Result<(), End> {
-    let endpoint = &work.destination.endpoint;
-    let place = Place {
-        endpoint: format!("{}:{}", endpoint.host, endpoint.port),
-        directory: session.server().directory.clone(),
-    };
+    let place = place(work, session, &prepared.expected.name);
     let mut answer = record.authorize(&prepared.expected, &place).await;
     if answer == Authorization::LeaseLapsed && record.renew_now().await {
         answer = record.authorize(&prepared.expected, &place).await;
@@ -137,13 +133,15 @@ async fn authorize(work: &Work, record: &dyn Record, session: &Session, prepared
             FailureReason::OriginalDelivered,
             "the original of this replacement is recorded as Completed; nothing was sent".to_owned(),
         )),
-        Authorization::NameTaken => Err(failed(
-            FailureReason::FinalNameOccupied,
-            format!(
-                "another delivery key holds the final name {:?} at this server; nothing was sent",
-                prepared.expected.name
-            ),
-        )),
+        Authorization::NameTaken { holder } => {
+            let holder = holder
+                .map_or_else(|| "another tenant's delivery".to_owned(), |key| format!("the delivery key {key:?}"));
+            let name = &prepared.expected.name;
+            Err(failed(
+                FailureReason::FinalNameOccupied,
+                format!("{holder} holds the final name {name:?} at this server; nothing was sent"),
+            ))
+        }
         Authorization::Moved => Err(failed(
             FailureReason::BuildFailed,
             format!(
@@ -156,6 +154,19 @@ async fn authorize(work: &Work, record: &dyn Record, session: &Session, prepared
         }
         Authorization::NotOwner => Err(End::Nothing { why: "the job was taken over".to_owned() }),
         Authorization::Unknown { why } => Err(End::Nothing { why }),
+    }
+}
+
+/// Where the final name lies: its folder, as the server resolves it, and its last part.
+fn place(work: &Work, session: &Session, name: &str) -> Place {
+    let endpoint = &work.destination.endpoint;
+    let (folder, last) = name.rsplit_once('/').map_or(("", name), |(folder, last)| (folder, last));
+    let root = session.server().directory.trim_end_matches('/');
+    Place {
+        endpoint: format!("{}:{}", endpoint.host, endpoint.port),
+        directory: if folder.is_empty() { root.to_owned() } else { format!("{root}/{folder}") },
+        last_part: last.to_owned(),
+        reused: work.bundle.manifest.contract.names_reused,
     }
 }
 

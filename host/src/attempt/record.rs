@@ -42,8 +42,12 @@ pub struct NotRecorded {
 pub struct Place {
     /// Host and port of the partner's server.
     pub endpoint: String,
-    /// The destination's directory, as the server resolved it.
+    /// The final name's directory, as the server resolves it.
     pub directory: String,
+    /// The last part of the final name.
+    pub last_part: String,
+    /// The contract lets a settled holder hand the name on.
+    pub reused: bool,
 }
 
 /// The answer to cutoff 2.
@@ -60,7 +64,10 @@ pub enum Authorization {
     /// The original of this replacement is Completed.
     OriginalCompleted,
     /// Another delivery key holds this final name.
-    NameTaken,
+    NameTaken {
+        /// Which one, if it is the same tenant's.
+        holder: Option<String>,
+    },
     /// A replacement must keep its original's destination and final name.
     Moved,
     /// The answer was lost and the row could not be read again; recovery takes it from there.

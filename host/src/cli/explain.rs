@@ -104,7 +104,10 @@ pub(super) fn cancellation(outcome: CancellationOutcome, found: Status) -> Strin
 fn created(job: &Job) -> String {
     match (&job.replaces, &job.replacement_reason) {
         (Some(original), Some(reason)) => {
-            format!("{} created it to replace job {original}, with the same delivery key {}: {reason}", job.created_by, job.delivery_key)
+            format!(
+                "{} created it to replace job {original}, with the same delivery key {}: {reason}",
+                job.created_by, job.delivery_key
+            )
         }
         _ => format!("{} created it with the delivery key {}.", job.created_by, job.delivery_key),
     }
@@ -112,12 +115,18 @@ fn created(job: &Job) -> String {
 
 fn of_cancellation(request: &RecordedCancellation) -> String {
     let why = request.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
-    format!("{} asked for it to be canceled{why}. {}", request.requested_by, cancellation(request.outcome, request.found_status))
+    format!(
+        "{} asked for it to be canceled{why}. {}",
+        request.requested_by,
+        cancellation(request.outcome, request.found_status)
+    )
 }
 
 fn of_event(event: &AttemptEvent) -> String {
     let detail = event.detail.as_ref();
-    let text = |pointer: &str| detail.and_then(|detail| detail.pointer(pointer)).and_then(|value| value.as_str()).unwrap_or_default();
+    let text = |pointer: &str| {
+        detail.and_then(|detail| detail.pointer(pointer)).and_then(|value| value.as_str()).unwrap_or_default()
+    };
     let worker = event.worker.as_deref().unwrap_or("a worker");
     let observer = event.observed_by.as_deref().unwrap_or("somebody");
     match event.kind {
@@ -156,7 +165,8 @@ fn of_event(event: &AttemptEvent) -> String {
 fn of_evidence(evidence: &Evidence, observer: &str) -> String {
     match evidence {
         Evidence::Baseline { look, temporary, .. } => {
-            let temporary = temporary.as_deref().map(|name| format!(" The file is sent as {name} first.")).unwrap_or_default();
+            let temporary =
+                temporary.as_deref().map(|name| format!(" The file is sent as {name} first.")).unwrap_or_default();
             format!("Before sending, {}.{temporary}", seen(look))
         }
         Evidence::Publish { form, answer } => format!("The publish ({}) was {}.", form_name(*form), answered(answer)),
@@ -193,7 +203,8 @@ fn seen(look: &Listing) -> String {
         Found::Absent => format!("the host saw no file at {}", look.at),
         Found::Present(entry) => {
             let bytes = entry.bytes.map_or_else(|| "of unknown size".to_owned(), |bytes| format!("of {bytes} bytes"));
-            let digest = look.sha256.map(|digest| format!(", SHA-256 {}", short(&digest.to_string()))).unwrap_or_default();
+            let digest =
+                look.sha256.map(|digest| format!(", SHA-256 {}", short(&digest.to_string()))).unwrap_or_default();
             format!("the host saw a file {bytes} at {}{digest}", look.at)
         }
         Found::NotVisible { why } => format!("the server does not let us see {} ({why})", look.at),
@@ -230,20 +241,38 @@ fn short(digest: &str) -> String {
 fn stands(job: &Job, events: &[AttemptEvent]) -> String {
     match job.status {
         Status::Queued => "it waits to be claimed.".to_owned(),
-        Status::Running if job.stop_request.is_some() => "its file is being prepared, and a stop request is recorded: it will not be delivered.".to_owned(),
+        Status::Running if job.stop_request.is_some() => {
+            "its file is being prepared, and a stop request is recorded: it will not be delivered.".to_owned()
+        }
         Status::Running => "its file is being prepared; nothing has left the host.".to_owned(),
-        Status::Delivering => "delivery is authorized and under way; the file may reach the partner at any moment.".to_owned(),
+        Status::Delivering => {
+            "delivery is authorized and under way; the file may reach the partner at any moment.".to_owned()
+        }
         Status::Canceled => "it was canceled while queued; nothing was built or sent.".to_owned(),
-        Status::Rejected => format!("policy rejected it: {}", job.rejection.as_ref().and_then(|rejection| rejection.get("sentence")).and_then(|text| text.as_str()).unwrap_or("no reason is recorded")),
+        Status::Rejected => format!(
+            "policy rejected it: {}",
+            job.rejection
+                .as_ref()
+                .and_then(|rejection| rejection.get("sentence"))
+                .and_then(|text| text.as_str())
+                .unwrap_or("no reason is recorded")
+        ),
         Status::Stopped => "it was stopped before delivery was authorized; nothing was sent.".to_owned(),
         Status::Completed => format!("it was delivered: {}", because(events).unwrap_or("a person recorded so.")),
-        Status::OutcomeUnknown => format!("whether it was delivered is not known: {}", because(events).unwrap_or("evidence has to settle it.")),
+        Status::OutcomeUnknown => format!(
+            "whether it was delivered is not known: {}",
+            because(events).unwrap_or("evidence has to settle it.")
+        ),
         Status::Failed => match job.failure_reason {
             Some(FailureReason::BuildFailed) => "its file could not be built; nothing was sent.".to_owned(),
             Some(FailureReason::AttemptsExhausted) => "it used up its attempts; nothing was sent.".to_owned(),
-            Some(FailureReason::NotDelivered) => format!("it was not delivered: {}", because(events).unwrap_or("that was proven.")),
+            Some(FailureReason::NotDelivered) => {
+                format!("it was not delivered: {}", because(events).unwrap_or("that was proven."))
+            }
             Some(FailureReason::FinalNameOccupied) => "the final name was taken; nothing was sent.".to_owned(),
-            Some(FailureReason::OriginalDelivered) | None => "the original of this replacement delivered; nothing was sent by this one.".to_owned(),
+            Some(FailureReason::OriginalDelivered) | None => {
+                "the original of this replacement delivered; nothing was sent by this one.".to_owned()
+            }
         },
     }
 }
@@ -261,11 +290,19 @@ fn to_the_partner(job: &Job) -> String {
     let name = job.expected.as_ref().map_or(job.delivery_key.as_str(), |file| file.name.as_str());
     match job.status {
         Status::Completed => format!("\"{name} was delivered.\""),
-        Status::Delivering | Status::OutcomeUnknown => format!("\"We may have delivered {name}; please look whether you have it, and do not delete it.\""),
+        Status::Delivering | Status::OutcomeUnknown => {
+            format!("\"We may have delivered {name}; please look whether you have it, and do not delete it.\"")
+        }
         Status::Queued | Status::Running if job.stop_request.is_none() => format!("\"{name} has not been sent yet.\""),
-        Status::Queued | Status::Running | Status::Canceled | Status::Rejected | Status::Stopped => format!("\"{name} was not sent, and will not be by this job.\""),
-        Status::Failed if job.failure_reason == Some(FailureReason::FinalNameOccupied) => format!("\"We sent nothing: a file named {name} was there that is not ours. What is it?\""),
-        Status::Failed if job.failure_reason == Some(FailureReason::OriginalDelivered) => format!("\"You have {name} from our first delivery.\""),
+        Status::Queued | Status::Running | Status::Canceled | Status::Rejected | Status::Stopped => {
+            format!("\"{name} was not sent, and will not be by this job.\"")
+        }
+        Status::Failed if job.failure_reason == Some(FailureReason::FinalNameOccupied) => {
+            format!("\"We sent nothing: a file named {name} was there that is not ours. What is it?\"")
+        }
+        Status::Failed if job.failure_reason == Some(FailureReason::OriginalDelivered) => {
+            format!("\"You have {name} from our first delivery.\"")
+        }
         Status::Failed => format!("\"{name} was not delivered.\""),
     }
 }

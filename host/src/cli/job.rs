@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use comfy_table::{Table, presets::UTF8_HORIZONTAL_ONLY};
+use comfy_table::Table;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use serde::Serialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -20,7 +21,9 @@ use crate::store::{self, Cancellation, CancellationRequest, Creation, JobFilter,
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum JobCommand {
     /// Create a job: one export, one file, to be delivered once.
-    #[command(after_help = "Example:\n  waybill job create --tenant 6f1… --destination 0b2… --scope region=emea --as ada@example.com")]
+    #[command(
+        after_help = "Example:\n  waybill job create --tenant 6f1… --destination 0b2… --scope region=emea --as ada@example.com"
+    )]
     Create(Create),
     /// List a tenant's jobs, newest first.
     #[command(after_help = "Example:\n  waybill job list --tenant 6f1… --status OutcomeUnknown --status Failed")]
@@ -29,8 +32,10 @@ pub(super) enum JobCommand {
     #[command(after_help = "Example:\n  waybill job show 018f… --tenant 6f1…")]
     Show(One),
     /// Ask for a job to be canceled, and read the truth about it.
-    #[command(after_help = "Example:\n  waybill job cancel 018f… --tenant 6f1… --as ada@example.com --reason 'wrong region'\n\n\
-Exit code 0: it is canceled, or asked to stop; 4: too late or ended before; 5: could not be told, try again with the same --request-id.")]
+    #[command(
+        after_help = "Example:\n  waybill job cancel 018f… --tenant 6f1… --as ada@example.com --reason 'wrong region'\n\n\
+Exit code 0: it is canceled, or asked to stop; 4: too late or ended before; 5: could not be told, try again with the same --request-id."
+    )]
     Cancel(Cancel),
     /// Tell a job's story from its events, in plain words.
     #[command(after_help = "Example:\n  waybill job explain 018f… --tenant 6f1…")]
@@ -137,7 +142,10 @@ impl Create {
             delivery_key: delivery_key.clone(),
             created_by: self.created_by,
         };
-        match store::create(pool, job).await.context("the job was not confirmed; look with `waybill job list` before creating it again")? {
+        match store::create(pool, job)
+            .await
+            .context("the job was not confirmed; look with `waybill job list` before creating it again")?
+        {
             Creation::Created => {
                 output.answer(&serde_json::json!({ "job": id, "delivery_key": delivery_key }), || {
                     format!("created job {id}\ndelivery key  {delivery_key}\nfollow it with: waybill job explain {id} --tenant {}", self.tenant)
@@ -145,7 +153,9 @@ impl Create {
                 Ok(Ended::Done)
             }
             Creation::KeyTaken => {
-                bail!("the tenant has a delivery with the key {delivery_key:?} already; nothing was created. Use another key, or look at the job that has it")
+                bail!(
+                    "the tenant has a delivery with the key {delivery_key:?} already; nothing was created. Use another key, or look at the job that has it"
+                )
             }
             Creation::NoSuchDestination => bail!(
                 "the tenant {} has no destination {}; see the partner's destinations.toml, and that a host with its bundle has started once",
@@ -166,7 +176,7 @@ impl List {
                 return "no such jobs".to_owned();
             }
             let mut table = Table::new();
-            table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(["job", "state", "file", "bytes", "created", "by"]);
+            table.load_style(UTF8_HORIZONTAL_ONLY).set_header(["job", "state", "file", "bytes", "created", "by"]);
             for row in &rows {
                 table.add_row([
                     row.job.to_string(),
@@ -210,7 +220,10 @@ impl One {
                 lines.push(format!("file          {file}, {bytes} bytes, SHA-256 {sha256}"));
             }
             if let Some(rejection) = &shown.rejection {
-                lines.push(format!("rejected      {}", rejection.get("sentence").and_then(|text| text.as_str()).unwrap_or("")));
+                lines.push(format!(
+                    "rejected      {}",
+                    rejection.get("sentence").and_then(|text| text.as_str()).unwrap_or("")
+                ));
             }
             lines.join("\n")
         })?;
@@ -252,7 +265,8 @@ impl Cancel {
             Cancellation::RequestIdReused => (
                 Ended::Refused,
                 "RequestIdReused",
-                "This request id was used for another job or by somebody else; nothing was recorded. Use a new one.".to_owned(),
+                "This request id was used for another job or by somebody else; nothing was recorded. Use a new one."
+                    .to_owned(),
             ),
             Cancellation::NotFound => {
                 not_found(output, self.tenant, self.job)?;
@@ -261,12 +275,15 @@ impl Cancel {
             Cancellation::Busy => (
                 Ended::TryAgain,
                 "Busy",
-                format!("It could not be told in time whether the job can still be stopped; nothing was recorded. Ask again with --request-id {id}."),
+                format!(
+                    "It could not be told in time whether the job can still be stopped; nothing was recorded. Ask again with --request-id {id}."
+                ),
             ),
         };
-        output.answer(&serde_json::json!({ "job": self.job, "request_id": id, "outcome": outcome, "sentence": sentence }), || {
-            format!("{outcome}: {sentence}")
-        })?;
+        output.answer(
+            &serde_json::json!({ "job": self.job, "request_id": id, "outcome": outcome, "sentence": sentence }),
+            || format!("{outcome}: {sentence}"),
+        )?;
         Ok(ended)
     }
 }
@@ -317,7 +334,9 @@ impl Shown {
 
 fn not_found(output: &Output, tenant: Uuid, job: Uuid) -> anyhow::Result<()> {
     output.answer(&serde_json::json!({ "job": job, "outcome": "NotFound" }), || {
-        format!("NotFound: the tenant {tenant} has no job {job}; `waybill job list --tenant {tenant}` shows those it has")
+        format!(
+            "NotFound: the tenant {tenant} has no job {job}; `waybill job list --tenant {tenant}` shows those it has"
+        )
     })
 }
 
@@ -327,7 +346,8 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 fn timestamp(text: &str) -> Result<OffsetDateTime, String> {
-    OffsetDateTime::parse(text, &Rfc3339).map_err(|_| "write it in RFC 3339, for example 2026-12-01T06:00:00Z".to_owned())
+    OffsetDateTime::parse(text, &Rfc3339)
+        .map_err(|_| "write it in RFC 3339, for example 2026-12-01T06:00:00Z".to_owned())
 }
 
 fn status(text: &str) -> Result<Status, String> {

@@ -34,9 +34,11 @@ impl Migrate {
         let url = match (&private, self.admin_url) {
             (Some(private), _) => private.admin_url(),
             (None, Some(url)) => url,
-            (None, None) => anyhow::bail!("no administrator's login is named; pass --admin-url or set WAYBILL_ADMIN_URL, or use --embedded"),
+            (None, None) => anyhow::bail!(
+                "no administrator's login is named; pass --admin-url or set WAYBILL_ADMIN_URL, or use --embedded"
+            ),
         };
-        let did = store::migrate::migrate(&url).await.context("the database was not migrated")?;
+        let did = store::migrate(&url).await.context("the database was not migrated")?;
         let did = Did {
             roles_created: did.roles_created.iter().map(|role| role.login()).collect(),
             applied: did.applied.iter().map(|one| format!("{:04} {}", one.version, one.description)).collect(),

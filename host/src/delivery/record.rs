@@ -87,6 +87,8 @@ impl Record for JobRecord {
                 expected: expected.clone(),
                 endpoint: place.endpoint.clone(),
                 directory: place.directory.clone(),
+                last_part: place.last_part.clone(),
+                reused: place.reused,
             };
             match store::authorize_delivery(&self.pool, delivery).await {
                 Ok(store::Authorization::Authorized) => {
@@ -97,8 +99,8 @@ impl Record for JobRecord {
                 Ok(store::Authorization::LeaseLapsed) => Authorization::LeaseLapsed,
                 Ok(store::Authorization::NotOwner(_) | store::Authorization::Absent) => Authorization::NotOwner,
                 Ok(store::Authorization::OriginalCompleted) => Authorization::OriginalCompleted,
-                Ok(store::Authorization::NameTaken) => Authorization::NameTaken,
-                Ok(store::Authorization::DiffersFromEarlier) => Authorization::Moved,
+                Ok(store::Authorization::NameTaken { holder }) => Authorization::NameTaken { holder },
+                Ok(store::Authorization::DiffersFromEarlier { .. }) => Authorization::Moved,
                 Err(error) => Authorization::Unknown { why: chain(&error) },
             }
         })
@@ -112,7 +114,9 @@ impl Record for JobRecord {
         Box::pin(async move {
             match store::append_evidence(&self.pool, self.job, self.attempt, &self.worker, evidence).await {
                 Ok(Write::Written(_)) => Ok(()),
-                Ok(Write::Refused(_) | Write::Absent) => Err(NotRecorded { why: "the job or the attempt is not there".to_owned() }),
+                Ok(Write::Refused(_) | Write::Absent) => {
+                    Err(NotRecorded { why: "the job or the attempt is not there".to_owned() })
+                }
                 Err(error) => Err(not_recorded(&error)),
             }
         })
@@ -120,7 +124,8 @@ impl Record for JobRecord {
 
     fn history(&self) -> BoxFuture<'_, Result<KeyHistory, NotRecorded>> {
         Box::pin(async move {
-            let history = store::key_history(&self.pool, self.job, self.attempt).await.map_err(|error| not_recorded(&error))?;
+            let history =
+                store::key_history(&self.pool, self.job, self.attempt).await.map_err(|error| not_recorded(&error))?;
             Ok(KeyHistory { others: history.others, past_fence: history.past_fence, last: history.last })
         })
     }
@@ -140,8 +145,11 @@ impl Record for JobRecord {
 
     fn keep_proof<'a>(&'a self, server: &'a ServerFacts, proof: &'a Proof) -> BoxFuture<'a, Result<(), NotRecorded>> {
         Box::pin(async move {
-            let document = |value: Result<serde_json::Value, serde_json::Error>| value.map_err(|error| NotRecorded { why: error.to_string() });
-            let (server_document, proof) = (document(serde_json::to_value(server))?, document(serde_json::to_value(proof))?);
+            let document = |value: Result<serde_json::Value, serde_json::Error>| {
+                value.map_err(|error| NotRecorded { why: error.to_string() })
+            };
+            let (server_document, proof) =
+                (document(serde_json::to_value(server))?, document(serde_json::to_value(proof))?);
             store::keep_proof(&self.pool, self.destination, &server.fingerprint(), server_document, proof)
                 .await
                 .map_err(|error| not_recorded(&error))
@@ -177,7 +185,9 @@ impl JobRecord {
                 terminal(store::finish_stopped(&self.pool, self.job, self.attempt, during).await, |()| Status::Stopped)
             }
             End::Failed { reason, cause } => {
-                terminal(store::finish_failed(&self.pool, self.job, self.attempt, *reason, cause).await, |()| Status::Failed)
+                terminal(store::finish_failed(&self.pool, self.job, self.attempt, *reason, cause).await, |()| {
+                    Status::Failed
+                })
             }
             End::Released(release) => self.release(release).await,
             End::Delivered(delivered) => self.delivered(delivered).await,

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::keeper::{Keeper, Renewal, Renew};
+use super::keeper::{Keeper, Renew, Renewal};
 use super::pause::Pauses;
 use super::record::{Bounds, JobRecord, chain};
 use super::stop_watcher::{Asked, StopWatcher};
@@ -336,11 +336,9 @@ enum Next {
 fn facts<'a>(read: &'a PolicyFacts, served: bool, rules: &'a DestinationRules) -> Facts<'a> {
     let state = match (&read.attention, &read.pause) {
         (Some(why), _) => State::NeedsAttention { why },
-        (None, Some(pause)) => State::Paused(Pause {
-            failures: pause.failures,
-            since: pause.since,
-            probing: pause.probing.is_some(),
-        }),
+        (None, Some(pause)) => {
+            State::Paused(Pause { failures: pause.failures, since: pause.since, probing: pause.probing.is_some() })
+        }
         (None, None) => State::Ready,
     };
     let day = Weekday::ALL.get(usize::from(read.weekday)).copied().unwrap_or(Weekday::Monday);

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 
 use super::document::{Document, DocumentError};
@@ -18,7 +18,7 @@ use crate::job::names::{NamePattern, Parts};
 pub(super) const FILE: &str = "partner.toml";
 
 /// A checked manifest.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Manifest {
     /// The partner's name, for people and logs.
     pub partner: String,
@@ -36,7 +36,7 @@ pub struct Manifest {
 }
 
 /// Where a component lies in the bundle.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComponentFile {
     pub file: String,
@@ -46,7 +46,7 @@ pub struct ComponentFile {
 }
 
 /// The `[names]` table.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamePatterns {
     /// What every final name matches.
@@ -58,7 +58,7 @@ pub struct NamePatterns {
 }
 
 /// The `[limits]` table: what one call may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// For `build`, database included.

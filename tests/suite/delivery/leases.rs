@@ -133,7 +133,11 @@ async fn fen_01_a_takeover_before_the_fence_makes_it_refuse_and_no_publish_is_se
     let job = house.job(id).await?;
     assert_eq!((job.status, job.publish_intended_at), (Status::OutcomeUnknown, None));
     assert_eq!(server.times_created(&House::final_name(id)), 0, "a publish was sent without the fence");
-    let linked = server.operations().iter().filter(|done| matches!(&done.operation, Operation::Link { to, .. } if to.ends_with(&House::final_name(id)))).count();
+    let linked = server
+        .operations()
+        .iter()
+        .filter(|done| matches!(&done.operation, Operation::Link { to, .. } if to.ends_with(&House::final_name(id))))
+        .count();
     assert_eq!(linked, 0);
     // What it did is kept as evidence, and the row is left alone.
     let last = kinds(&house.events(id).await?);
@@ -144,12 +148,17 @@ async fn fen_01_a_takeover_before_the_fence_makes_it_refuse_and_no_publish_is_se
 #[tokio::test]
 async fn lse_05_after_the_terminal_write_no_renewal_touches_the_row() -> anyhow::Result<()> {
     let server = Sshd::start().await?;
-    let house = House::before(&Reach::openssh(&server)?, Plan { renew_every: Duration::from_millis(5), ..Plan::default() }).await?;
+    let house =
+        House::before(&Reach::openssh(&server)?, Plan { renew_every: Duration::from_millis(5), ..Plan::default() })
+            .await?;
     let (worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
     let id = house.create().await?;
     house.until(id, Status::Completed).await?;
     assert!(worker.stop().await?);
-    let row = sqlx::query("SELECT lease_expires_at IS NULL AS free FROM export_jobs WHERE id = $1").bind(id).fetch_one(&house.admin).await?;
+    let row = sqlx::query("SELECT lease_expires_at IS NULL AS free FROM export_jobs WHERE id = $1")
+        .bind(id)
+        .fetch_one(&house.admin)
+        .await?;
     assert!(row.try_get::<bool, _>("free")?);
     Ok(())
 }

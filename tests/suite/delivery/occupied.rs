@@ -48,14 +48,18 @@ async fn del_02_a_name_that_is_taken_after_cutoff_two_is_found_by_the_recorded_b
     gate.open();
     let job = house.until_ended(id).await?;
     assert_eq!((job.status, job.failure_reason), (Status::Failed, Some(FailureReason::FinalNameOccupied)));
-    assert_eq!(kinds(&house.events(id).await?), [EventKind::Claimed, EventKind::DeliveryAuthorized, EventKind::Finished]);
+    assert_eq!(
+        kinds(&house.events(id).await?),
+        [EventKind::Claimed, EventKind::DeliveryAuthorized, EventKind::Finished]
+    );
     assert_eq!(server.read(&name).as_deref(), Some(b"faster".as_slice()));
     assert_eq!(server.times_created(&name), 0);
     Ok(())
 }
 
 #[tokio::test]
-async fn del_04_a_file_that_appears_before_the_publish_is_not_replaced_and_the_outcome_is_unknown() -> anyhow::Result<()> {
+async fn del_04_a_file_that_appears_before_the_publish_is_not_replaced_and_the_outcome_is_unknown() -> anyhow::Result<()>
+{
     let server = SftpServer::start(Behaviour::default()).await?;
     let directory = tempfile::tempdir()?;
     let house = House::before(&Reach::in_process(&server, directory.path())?, Plan::default()).await?;

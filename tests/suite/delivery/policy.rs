@@ -11,7 +11,8 @@ use super::kinds;
 async fn clm_05_a_job_that_policy_refuses_is_rejected_with_its_reason() -> anyhow::Result<()> {
     let server = Sshd::start().await?;
     let plan = Plan {
-        destination: "settings = { name = 'contacts-{key}.csv', query = 'rows' }\nrules = { scope = ['region'] }\n".to_owned(),
+        destination: "settings = { name = 'contacts-{key}.csv', query = 'rows' }\nrules = { scope = ['region'] }\n"
+            .to_owned(),
         ..Plan::default()
     };
     let house = House::before(&Reach::openssh(&server)?, plan).await?;
@@ -29,7 +30,10 @@ async fn clm_05_a_job_that_policy_refuses_is_rejected_with_its_reason() -> anyho
 async fn clm_06_a_job_of_a_disabled_destination_waits_and_is_delivered_once_it_is_enabled() -> anyhow::Result<()> {
     let server = Sshd::start().await?;
     let house = House::before(&Reach::openssh(&server)?, Plan::default()).await?;
-    sqlx::query("UPDATE destinations SET enabled = false WHERE id = $1").bind(DESTINATION).execute(&house.admin).await?;
+    sqlx::query("UPDATE destinations SET enabled = false WHERE id = $1")
+        .bind(DESTINATION)
+        .execute(&house.admin)
+        .await?;
     let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
     let id = house.create().await?;
     // Deferred twice: each time the wake-up is made ready at once, and comes back deferred.
@@ -47,7 +51,9 @@ async fn clm_06_a_job_of_a_disabled_destination_waits_and_is_delivered_once_it_i
     }
     sqlx::query("UPDATE destinations SET enabled = true WHERE id = $1").bind(DESTINATION).execute(&house.admin).await?;
     wait::until("the job to be delivered", async || {
-        sqlx::query("UPDATE wakeups SET ready_at = clock_timestamp() WHERE taken_until IS NULL").execute(&house.admin).await?;
+        sqlx::query("UPDATE wakeups SET ready_at = clock_timestamp() WHERE taken_until IS NULL")
+            .execute(&house.admin)
+            .await?;
         Ok((house.job(id).await?.status == Status::Completed).then_some(()))
     })
     .await?;

@@ -65,7 +65,8 @@ async fn assert_one_attempt_then_deferred(house: &House, id: uuid::Uuid) -> anyh
     assert!(deferred.0 >= 1);
     let job = house.job(id).await?;
     assert_eq!((job.status, job.attempt_count), (Status::Queued, 1));
-    let state = store::destination_state(&house.api, DESTINATION).await?.ok_or_else(|| anyhow::anyhow!("no destination"))?;
+    let state =
+        store::destination_state(&house.api, DESTINATION).await?.ok_or_else(|| anyhow::anyhow!("no destination"))?;
     assert!(state.attention.is_some());
     Ok(())
 }
@@ -79,7 +80,8 @@ async fn del_08_an_unreachable_partner_pauses_and_the_job_is_delivered_when_it_i
     let id = house.create().await?;
     let why = released(&house, id).await?;
     assert!(why.contains("127.0.0.1") && why.contains("cannot be reached"), "{why}");
-    let state = store::destination_state(&house.api, DESTINATION).await?.ok_or_else(|| anyhow::anyhow!("no destination"))?;
+    let state =
+        store::destination_state(&house.api, DESTINATION).await?.ok_or_else(|| anyhow::anyhow!("no destination"))?;
     assert!(state.pause.is_some() && state.attention.is_none(), "{state:?}");
     server.start_again().await?;
     // What the pause would take is moved into the past, as time would.
@@ -89,7 +91,8 @@ async fn del_08_an_unreachable_partner_pauses_and_the_job_is_delivered_when_it_i
     sqlx::query("UPDATE wakeups SET ready_at = clock_timestamp()").execute(&house.admin).await?;
     let job = house.until(id, Status::Completed).await?;
     assert_eq!(job.attempt_count, 2);
-    let state = store::destination_state(&house.api, DESTINATION).await?.ok_or_else(|| anyhow::anyhow!("no destination"))?;
+    let state =
+        store::destination_state(&house.api, DESTINATION).await?.ok_or_else(|| anyhow::anyhow!("no destination"))?;
     assert!(state.pause.is_none(), "reaching the partner ends the pause");
     Ok(())
 }

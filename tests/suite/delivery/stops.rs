@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use waybill::job::status::{CancellationOutcome, EventKind, Status};
 use waybill::store::Cancellation;
-use waybill_tests::{House, Plan, Reach, SftpServer, Sshd};
 use waybill_tests::sftp_server::{Action, Behaviour, When};
+use waybill_tests::{House, Plan, Reach, SftpServer, Sshd};
 
 use super::{HeldBuilds, kinds};
 
@@ -115,4 +115,3 @@ async fn can_01_past_cutoff_two_it_is_too_late_and_the_file_arrives() -> anyhow:
     assert!(server.read(&House::final_name(id)).is_some());
     Ok(())
 }
-

@@ -22,8 +22,11 @@ async fn del_01_the_baseline_is_recorded_before_any_byte_is_sent() -> anyhow::Re
         [EventKind::Claimed, EventKind::DeliveryAuthorized, EventKind::PublishIntended, EventKind::Finished]
     );
     let evidence = evidence(&events)?;
-    let [Evidence::Baseline { look, temporary: Some(temporary), .. }, Evidence::Publish { form, answer }, Evidence::Receipt(receipt)] =
-        evidence.as_slice()
+    let [
+        Evidence::Baseline { look, temporary: Some(temporary), .. },
+        Evidence::Publish { form, answer },
+        Evidence::Receipt(receipt),
+    ] = evidence.as_slice()
     else {
         panic!("unexpected evidence: {evidence:?}");
     };
@@ -97,7 +100,10 @@ async fn clm_04_the_claims_event_names_worker_version_and_digests() -> anyhow::R
     house.until(id, Status::Completed).await?;
     let events = house.events(id).await?;
     let claimed = events.first().ok_or_else(|| anyhow::anyhow!("no event"))?;
-    assert_eq!((claimed.kind, claimed.version, claimed.worker.as_deref()), (EventKind::Claimed, Some(1), Some("the-worker")));
+    assert_eq!(
+        (claimed.kind, claimed.version, claimed.worker.as_deref()),
+        (EventKind::Claimed, Some(1), Some("the-worker"))
+    );
     let digests = &house.bundle.destinations.first().ok_or_else(|| anyhow::anyhow!("no destination"))?.digests;
     assert_eq!(claimed.detail.clone().unwrap_or_default(), serde_json::to_value(digests)?);
     Ok(())

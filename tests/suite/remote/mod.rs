@@ -30,9 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// For tests whose server never answers.
 const IMPATIENT: SessionLimits = SessionLimits {
     connect: Duration::from_secs(20),
-    request: Duration::from_millis(300),
-    stall: Duration::from_millis(300),
-    look: Duration::from_millis(300),
+    request: Duration::from_secs(2),
+    stall: Duration::from_secs(2),
+    look: Duration::from_secs(2),
     keepalive: Duration::from_secs(15),
     inactivity: Duration::from_secs(90),
     goodbye: Duration::from_secs(3),
@@ -102,7 +102,7 @@ async fn built(directory: &TempDir, content: &[u8]) -> anyhow::Result<SpoolFile>
 
 /// The names of one attempt: a checksum that may come before the data file, and a trigger after it.
 fn names(key: &str) -> anyhow::Result<Arc<Names>> {
-    let auxiliary = |pattern: &str, before_publish| {
+    let auxiliary = |pattern: &str, before_publish: bool| {
         anyhow::Ok(Auxiliary { name: NamePattern::parse(pattern)?, trigger: !before_publish, before_publish })
     };
     let contract = Contract {

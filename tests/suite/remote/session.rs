@@ -108,8 +108,9 @@ async fn absent_is_said_by_the_server_or_not_at_all() -> anyhow::Result<()> {
     assert_eq!(look(&session, "a", 0).await.found, Found::Absent);
     partner.server.once(When::Before, Action::Stat, Fault::refuse(4, "no"));
     assert!(matches!(look(&session, "a", 0).await.found, Found::Unknown { .. }));
+    partner.server.put("hidden", "1")?;
     partner.server.set_behaviour(Behaviour { listing: Listing::Forbidden, ..Behaviour::default() });
-    assert!(matches!(look(&session, "a", 0).await.found, Found::NotVisible { .. }));
+    assert!(matches!(look(&session, "hidden", 0).await.found, Found::NotVisible { .. }));
     partner.server.once(When::Before, Action::Stat, Fault::Hang);
     assert!(matches!(look(&session, "a", 0).await.found, Found::Unknown { .. }));
     assert!(matches!(look(&session, "a", 0).await.found, Found::Unknown { .. }), "nor on a dead session");

@@ -131,7 +131,7 @@ async fn aut_04_the_statement_records_name_size_and_digest() -> anyhow::Result<(
     Ok(())
 }
 
-/// An original that was reconciled to Failed/NotDelivered, and a replacement of it that is being built.
+/// An original that was reconciled to `Failed/NotDelivered`, and a replacement of it that is being built.
 async fn replaced(world: &World) -> anyhow::Result<(Attempt, Attempt)> {
     let original = world.ended(DeliveryOutcome::Failed(FailureReason::NotDelivered)).await?;
     let replacement = Uuid::new_v4();

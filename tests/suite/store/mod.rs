@@ -1,6 +1,7 @@
 //! The store's statements, each under its own role, against a real PostgreSQL. Races are made with two connections, and
 //! that one waits for the other is read from the database.
 
+pub mod line;
 pub mod world;
 
 mod cancellation;
@@ -13,4 +14,5 @@ mod ends;
 mod fence;
 mod leases;
 mod lists;
+mod lost_answers;
 mod migration;

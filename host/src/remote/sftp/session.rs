@@ -55,7 +55,7 @@ impl Default for SessionLimits {
 }
 
 /// What a server told about itself when the session was opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ServerFacts {
     /// The SSH identification string.
     pub banner: String,
