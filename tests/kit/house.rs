@@ -179,7 +179,7 @@ impl House {
                  sql = 'select id, name, email from crm.contacts where tenant_id = :tenant::uuid order by id'\n"
             ),
         )?;
-        let bundle = load(&directory.path().join("partners"), &directory.path().join("compiled"))?;
+        let bundle = load(&directory.path().join("partners"), &directory.path().join("compiled")).await?;
         let api = database.store(Role::Api).await?;
         let house = Self { database, admin, api, bundle, plan, directory };
         house.join().await?;
@@ -355,9 +355,9 @@ impl House {
     }
 }
 
-fn load(partners: &Path, compiled: &Path) -> anyhow::Result<Arc<Bundle>> {
-    let plugins = Plugins::open(PluginSettings { cache_dir: compiled.to_owned() })?;
-    let loaded = plugins.load(partners)?;
+async fn load(partners: &Path, compiled: &Path) -> anyhow::Result<Arc<Bundle>> {
+    let plugins = Plugins::open(&PluginSettings { cache_dir: compiled.to_owned() })?;
+    let loaded = plugins.load(partners).await?;
     if let Some(refused) = loaded.refused.first() {
         anyhow::bail!("{refused}");
     }
