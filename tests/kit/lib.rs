@@ -1,1 +1,18 @@
-//! The kit that the tests share.
+//! What the tests share: a database a test, real and faulty SFTP servers, waiting without sleeping.
+//!
+//! The servers come from [`waybill::embedded`]; nothing here is a second way to start them. Fixtures return
+//! `anyhow::Result`, so that a broken fixture tells why, and clean up when dropped.
+
+pub mod database;
+pub mod operations;
+pub mod services;
+pub mod sftp_raw;
+pub mod sftp_server;
+pub mod ssh;
+pub mod sshd;
+pub mod wait;
+
+pub use database::Database;
+pub use operations::Operation;
+pub use sftp_server::SftpServer;
+pub use sshd::Sshd;

@@ -1,1 +1,7 @@
-//! The whole suite in one binary.
+//! The whole suite in one binary, so that wasmtime is linked once.
+//!
+//! `kit` proves the fixtures, `tidy` holds the architecture; the other modules show the requirements of
+//! `requirements.txt`, each test named by the id that it shows.
+
+mod kit;
+mod tidy;
