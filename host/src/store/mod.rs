@@ -28,6 +28,18 @@ mod claim;
 mod create;
 mod renew;
 
+// Recovery, evidence and people.
+mod correct;
+mod create_replacement;
+mod decision;
+mod find_expired;
+mod ground;
+mod reconcile;
+mod reconcile_by_hand;
+mod recorded;
+mod sweep;
+pub mod take_over;
+
 pub use authorize_delivery::{Authorization, Delivery, authorize_delivery};
 pub use boundary::REREAD_WITHIN;
 pub use claim::{Claim, claim};
@@ -38,3 +50,12 @@ pub use migrate::{AppliedMigration, MigrateError, Migrated, migrate};
 pub use pools::{ConnectOptions, Pool, Pools, connect};
 pub use renew::renew;
 pub use write::Write;
+
+pub use correct::{Corrected, Correction, CorrectionRefused, correct};
+pub use create_replacement::{NewReplacement, OpenAttempt, ReplacementRefused, create_replacement, open_attempts};
+pub use decision::{Decision, WordsMissing};
+pub use find_expired::{Case, Expired, ExpiredAfter, Standing, find_expired};
+pub use ground::Ground;
+pub use reconcile::{Conclusion, Reconciliation, reconcile};
+pub use reconcile_by_hand::{ReconciliationByHand, reconcile_by_hand};
+pub use sweep::{Swept, sweep};
