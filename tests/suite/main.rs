@@ -4,4 +4,6 @@
 //! `requirements.txt`, each test named by the id that it shows.
 
 mod kit;
+mod recovery;
+mod store;
 mod tidy;
