@@ -5,5 +5,6 @@
 
 mod kit;
 mod recovery;
+mod permissions;
 mod store;
 mod tidy;

@@ -104,7 +104,7 @@ const RESTED: Duration = Duration::from_secs(2);
 fn session(role: Role, options: &ConnectOptions) -> Result<PgConnectOptions, sqlx::Error> {
     let settings: PgConnectOptions = options.url.parse()?;
     let mut settings = settings.username(role.login()).application_name(&options.application).options([
-        ("default_transaction_isolation", "read\\ committed".to_owned()),
+        ("default_transaction_isolation", "read committed".to_owned()),
         ("statement_timeout", options.statement_timeout.as_millis().to_string()),
         ("idle_in_transaction_session_timeout", "30s".to_owned()),
         ("timezone", "UTC".to_owned()),
