@@ -4,7 +4,7 @@
 //! `requirements.txt`, each test named by the id that it shows.
 
 mod kit;
-mod recovery;
 mod permissions;
+mod recovery;
 mod store;
 mod tidy;

@@ -12,8 +12,8 @@ use waybill::job::facts::Sha256;
 use waybill::job::status::{EventKind, FailureReason, Role};
 use waybill::store::take_over::{self, Resolution, Resolve, TakeOver};
 use waybill::store::{
-    self, Authorization, Case, Conclusion, Corrected, Correction, Decision, DeliveryOutcome, Ground, NewReplacement, Pool,
-    Reconciliation, ReconciliationByHand, StoreError, Write,
+    self, Authorization, Case, Conclusion, Corrected, Correction, Decision, DeliveryOutcome, Ground, NewReplacement,
+    Pool, Reconciliation, ReconciliationByHand, StoreError, Write,
 };
 
 use crate::store::world::{Attempt, Held, MAX_ATTEMPTS, World};
@@ -195,6 +195,18 @@ impl Actors {
     /// A transaction of a role that has run this statement and stays open.
     pub async fn hold_statement(&self, role: Role, statement: &str) -> anyhow::Result<Held> {
         self.world.hold(role, statement).await
+    }
+
+    /// The correction of a Failed job to Completed, by its own statement, not committed yet. The other way to hold a
+    /// statement open would lock the job's row by itself, since an event refers to it.
+    pub async fn open_correction(&self, of: Attempt) -> anyhow::Result<Held> {
+        let (tenant, job, attempt) = (self.tenant.to_string(), of.job.to_string(), of.attempt.to_string());
+        let values = [&tenant, &job, &attempt, "Failed", "Completed", "NotDelivered", "rosa", "{}"];
+        let mut statement = include_str!("../../../host/src/store/correct.sql").to_owned();
+        for (number, value) in values.iter().enumerate().map(|(index, value)| (index + 1, value)) {
+            statement = statement.replace(&format!("${number}"), &format!("'{value}'"));
+        }
+        self.world.hold(Role::Corrector, &statement).await
     }
 
     /// Detail of the one event of a kind.

@@ -78,7 +78,9 @@ async fn cor_01_of_two_corrections_at_once_one_is_recorded() -> anyhow::Result<(
     actors.blocked_by(correcting).await?;
     held.roll_back().await?;
     assert_eq!(first.await??, Ok(()));
-    assert!(matches!(second.await??, Err(CorrectionRefused::NotAsRecorded(found)) if found.status == Status::Completed));
+    assert!(
+        matches!(second.await??, Err(CorrectionRefused::NotAsRecorded(found)) if found.status == Status::Completed)
+    );
     Ok(())
 }
 

@@ -52,7 +52,9 @@ async fn rec_01_a_reconciliation_asks_for_status_and_attempt() -> anyhow::Result
     let missing = Attempt { job: Uuid::new_v4(), ..of };
     assert_eq!(actors.reconcile(missing, Conclusion::NotDelivered).await?, Write::Absent);
     let live = actors.intended().await?;
-    assert!(matches!(actors.reconcile(live, Conclusion::NotDelivered).await?, Write::Refused(found) if found.status == Status::Delivering));
+    assert!(
+        matches!(actors.reconcile(live, Conclusion::NotDelivered).await?, Write::Refused(found) if found.status == Status::Delivering)
+    );
     assert_eq!(actors.status(of.job).await?, Status::OutcomeUnknown);
     Ok(())
 }
@@ -84,7 +86,11 @@ async fn rec_01_by_hand_a_named_person_records_why_and_where_the_evidence_is() -
     for (delivered, status) in [(true, Status::Completed), (false, Status::Failed)] {
         let of = actors.unknown(true).await?;
         let foreign = ReconciliationByHand { tenant: Uuid::new_v4(), ..actors.by_hand(of, delivered) };
-        assert_eq!(store::reconcile_by_hand(&actors.corrector, foreign).await?, Write::Absent, "another tenant's is none");
+        assert_eq!(
+            store::reconcile_by_hand(&actors.corrector, foreign).await?,
+            Write::Absent,
+            "another tenant's is none"
+        );
         let other = Attempt { attempt: Uuid::new_v4(), ..of };
         let stale = store::reconcile_by_hand(&actors.corrector, actors.by_hand(other, delivered)).await?;
         assert!(matches!(stale, Write::Refused(_)));
@@ -107,7 +113,9 @@ async fn rec_01_each_reconciliation_has_its_own_login() -> anyhow::Result<()> {
     let actors = Actors::new().await?;
     let of = actors.unknown(true).await?;
     for role in [Role::Owner, Role::Api, Role::Worker, Role::Dispatcher, Role::Recovery, Role::Reader] {
-        let error = store::reconcile(&actors.pool(role).await?, reconciliation(of, Conclusion::NotDelivered)).await.unwrap_err();
+        let error = store::reconcile(&actors.pool(role).await?, reconciliation(of, Conclusion::NotDelivered))
+            .await
+            .unwrap_err();
         assert!(matches!(error.code(), Some("42501" | "WB001")), "{role:?}: {error:?}");
     }
     assert_eq!(actors.status(of.job).await?, Status::OutcomeUnknown);
@@ -137,7 +145,9 @@ async fn fen_03_an_absent_fence_proves_not_delivered_in_the_reconciling_statemen
     assert_eq!(detail["proof"]["found"]["name"], "contacts.csv");
 
     let fenced = actors.unknown(true).await?;
-    assert!(matches!(actors.reconcile(fenced, Conclusion::NeverFenced).await?, Write::Refused(found) if found.publish_intended));
+    assert!(
+        matches!(actors.reconcile(fenced, Conclusion::NeverFenced).await?, Write::Refused(found) if found.publish_intended)
+    );
     Ok(())
 }
 
@@ -146,7 +156,9 @@ async fn fen_03_while_the_attempt_owns_the_job_an_absent_fence_proves_nothing() 
     let actors = Actors::new().await?;
     let of = actors.delivering().await?;
     actors.expire(of).await?;
-    assert!(matches!(actors.reconcile(of, Conclusion::NeverFenced).await?, Write::Refused(found) if found.status == Status::Delivering));
+    assert!(
+        matches!(actors.reconcile(of, Conclusion::NeverFenced).await?, Write::Refused(found) if found.status == Status::Delivering)
+    );
     Ok(())
 }
 
@@ -161,10 +173,16 @@ async fn fen_03_ops_04_a_database_that_lost_commits_may_have_lost_the_fence() ->
 
     let delivered = actors.unknown(false).await?;
     actors.forget_history(delivered.job).await?;
-    assert!(actors.reconcile(delivered, Conclusion::Completed(Ground::Content)).await?.is_written(), "a checksum counts");
+    assert!(
+        actors.reconcile(delivered, Conclusion::Completed(Ground::Content)).await?.is_written(),
+        "a checksum counts"
+    );
 
     actors.accept_loss(of.job, true).await?;
-    assert!(!actors.reconcile(of, Conclusion::Completed(Ground::Content)).await?.is_written(), "now it is a proof again");
+    assert!(
+        !actors.reconcile(of, Conclusion::Completed(Ground::Content)).await?.is_written(),
+        "now it is a proof again"
+    );
     assert!(actors.reconcile(of, Conclusion::NeverFenced).await?.is_written());
     Ok(())
 }
@@ -182,13 +200,19 @@ async fn rec_05_a_listing_completes_neither_once_another_attempt_of_the_key_was_
         }
     }
     for side in [original, of] {
-        assert!(actors.reconcile(side, Conclusion::Completed(Ground::Attempt)).await?.is_written(), "what names it counts");
+        assert!(
+            actors.reconcile(side, Conclusion::Completed(Ground::Attempt)).await?.is_written(),
+            "what names it counts"
+        );
     }
 
     let original = actors.unknown(true).await?;
     let other = actors.replacement_under_way(original.job, OTHER).await?;
     actors.finish(other, NOT_DELIVERED).await?.written().unwrap();
-    assert!(!actors.reconcile(original, Conclusion::Completed(Ground::Listing)).await?.is_written(), "however it ended");
+    assert!(
+        !actors.reconcile(original, Conclusion::Completed(Ground::Listing)).await?.is_written(),
+        "however it ended"
+    );
     assert!(actors.reconcile(original, Conclusion::Completed(Ground::Content)).await?.is_written(), "its own content");
     Ok(())
 }
@@ -225,8 +249,10 @@ async fn rec_04_the_look_for_the_outcome_ends_or_goes_on_for_the_acknowledgment(
 
     let goes_on = actors.unknown(true).await?;
     actors.run(Role::Reconciler, &leased(goes_on)).await?;
-    let with_period =
-        Reconciliation { acknowledgment_within: period, ..reconciliation(goes_on, Conclusion::Completed(Ground::Content)) };
+    let with_period = Reconciliation {
+        acknowledgment_within: period,
+        ..reconciliation(goes_on, Conclusion::Completed(Ground::Content))
+    };
     assert!(store::reconcile(&actors.reconciler, with_period).await?.is_written());
     let open = "ended_at IS NULL AND token IS NULL AND next_at > clock_timestamp() AND until > next_at";
     assert_eq!(actors.count(&look(goes_on, open)).await?, 1);

@@ -31,7 +31,8 @@ async fn rpl_01_a_replacement_carries_its_originals_key_and_place_with_a_wake_up
     };
     assert_eq!(store::create_replacement(&actors.api, new.clone()).await?, Ok(()));
 
-    let (of, job) = (store::find_job(&actors.worker, original.job).await?, store::find_job(&actors.worker, new.id).await?);
+    let (of, job) =
+        (store::find_job(&actors.worker, original.job).await?, store::find_job(&actors.worker, new.id).await?);
     let (of, job) = (of.context("the original")?, job.context("the replacement")?);
     assert_eq!((job.status, job.version, job.attempt_count, job.attempt), (Status::Queued, 1, 0, None));
     assert_eq!((job.tenant, job.destination), (of.tenant, of.destination));
@@ -164,7 +165,9 @@ async fn rpl_02_which_states_of_a_replacement_keep_the_slot() -> anyhow::Result<
             let original = actors.unknown(true).await?.job;
             bring(&actors, original, *status, *reason).await?;
             let keeps = match status {
-                Status::Queued | Status::Running | Status::Delivering | Status::Completed | Status::OutcomeUnknown => true,
+                Status::Queued | Status::Running | Status::Delivering | Status::Completed | Status::OutcomeUnknown => {
+                    true
+                }
                 Status::Failed => *reason == FailureReason::OriginalDelivered,
                 Status::Canceled | Status::Rejected | Status::Stopped => false,
             };
@@ -224,19 +227,13 @@ async fn bring(actors: &Actors, original: Uuid, status: Status, reason: FailureR
 async fn rpl_03_a_creation_waits_for_a_correction_to_completed_then_inserts_nothing() -> anyhow::Result<()> {
     let actors = Actors::new().await?;
     let original = actors.ended(NOT_DELIVERED).await?;
-    let held = actors.hold(Role::Corrector, original, EventKind::Corrected).await?;
-    let corrected = tokio::spawn({
-        let (pool, correction) = (actors.corrector.clone(), actors.correction(original, Corrected::ToCompleted));
-        async move { store::correct(&pool, correction).await }
-    });
-    let correcting = actors.blocked_by(held.pid).await?;
+    let correcting = actors.open_correction(original).await?;
     let created = tokio::spawn({
         let (pool, new) = (actors.api.clone(), actors.new_replacement(original.job));
         async move { store::create_replacement(&pool, new).await }
     });
-    actors.blocked_by(correcting).await?;
-    held.roll_back().await?;
-    assert_eq!(corrected.await??, Ok(()));
+    actors.blocked_by(correcting.pid).await?;
+    correcting.commit().await?;
     assert_eq!(
         created.await??,
         Err(ReplacementRefused::NotReplaceable { status: Status::Completed, failure_reason: None })
@@ -246,7 +243,8 @@ async fn rpl_03_a_creation_waits_for_a_correction_to_completed_then_inserts_noth
 }
 
 #[tokio::test]
-async fn rpl_03_aut_05_a_correction_waits_for_a_creation_and_cutoff_two_refuses_the_replacement() -> anyhow::Result<()> {
+async fn rpl_03_aut_05_a_correction_waits_for_a_creation_and_cutoff_two_refuses_the_replacement() -> anyhow::Result<()>
+{
     let actors = Actors::new().await?;
     let original = actors.ended(NOT_DELIVERED).await?;
     let held = actors.hold_statement(Role::Api, &rival(&actors, original.job).await?).await?;
@@ -354,7 +352,8 @@ async fn rpl_08_a_replacement_keeps_its_originals_destination_and_name() -> anyh
     let original = actors.unknown(true).await?;
     let job = actors.replacement(original.job).await?;
     let elsewhere = actors.destination(actors.tenant, json!({})).await?;
-    let moved = format!("UPDATE export_jobs SET destination_id = '{elsewhere}', version = version + 1 WHERE id = '{job}'");
+    let moved =
+        format!("UPDATE export_jobs SET destination_id = '{elsewhere}', version = version + 1 WHERE id = '{job}'");
     assert_eq!(actors.refused(Role::Api, &moved).await?, "WB004");
     let edit = TermsEdit {
         tenant: actors.tenant,
@@ -371,7 +370,8 @@ async fn rpl_08_a_replacement_keeps_its_originals_destination_and_name() -> anyh
     let of = Attempt { job, attempt: actors.claimed(job).await?.attempt };
     let refused = actors.authorize(of).await?;
     assert!(matches!(refused, Authorization::DiffersFromEarlier { .. }), "a name of its own: {refused:?}");
-    let failed = store::finish_failed(&actors.worker, job, of.attempt, FailureReason::BuildFailed, "another name").await?;
+    let failed =
+        store::finish_failed(&actors.worker, job, of.attempt, FailureReason::BuildFailed, "another name").await?;
     assert!(failed.is_written());
     Ok(())
 }
@@ -410,8 +410,7 @@ async fn rpl_09_an_open_earlier_attempt_demands_the_persons_words() -> anyhow::R
 #[tokio::test]
 async fn rpl_09_an_attempt_is_closed_by_an_absent_fence_or_a_confirmed_removal() -> anyhow::Result<()> {
     let actors = Actors::new().await?;
-    let wordless =
-        |original| NewReplacement { cannot_upload: None, ..actors.new_replacement(original) };
+    let wordless = |original| NewReplacement { cannot_upload: None, ..actors.new_replacement(original) };
 
     let never_fenced = actors.unknown(false).await?;
     assert_eq!(store::open_attempts(&actors.api, actors.tenant, never_fenced.job).await?, []);

@@ -55,7 +55,8 @@ async fn rcv_04_recovery_never_fails_a_delivery() -> anyhow::Result<()> {
         assert!(rows.is_empty(), "{outcome}");
     }
     assert!(actors.found(of.job).await?.is(Status::Delivering, of.attempt));
-    let forced = format!("UPDATE export_jobs SET status = 'Failed', failure_reason = 'NotDelivered' WHERE id = '{}'", of.job);
+    let forced =
+        format!("UPDATE export_jobs SET status = 'Failed', failure_reason = 'NotDelivered' WHERE id = '{}'", of.job);
     assert_eq!(actors.refused(Role::Recovery, &forced).await?, "WB001");
     Ok(())
 }
@@ -68,8 +69,10 @@ async fn rcv_04_what_stays_unknown_is_looked_for_again_and_a_late_acknowledgment
     let completed = actors.silent(Case::Resolve).await?;
     assert!(actors.resolve(completed, COMPLETED).await?.is_written());
     let acknowledged = actors.silent(Case::Resolve).await?;
-    let with_period =
-        Resolve { acknowledgment_within: Some(Duration::from_secs(3600)), ..resolving(acknowledged, COMPLETED, "run-1") };
+    let with_period = Resolve {
+        acknowledgment_within: Some(Duration::from_secs(3600)),
+        ..resolving(acknowledged, COMPLETED, "run-1")
+    };
     assert!(take_over::resolve(&actors.recovery, with_period).await?.is_written());
 
     for (of, purpose, rows) in
@@ -92,7 +95,10 @@ async fn rec_05_recovery_takes_no_listing_once_another_attempt_of_the_key_was_au
     let replacement = actors.replacement_under_way(original.job, SAME).await?;
     actors.expire(replacement).await?;
     for ground in [Ground::Listing, Ground::Content] {
-        assert!(matches!(actors.resolve(replacement, Resolution::Completed(ground)).await?, Write::Refused(_)), "{ground:?}");
+        assert!(
+            matches!(actors.resolve(replacement, Resolution::Completed(ground)).await?, Write::Refused(_)),
+            "{ground:?}"
+        );
     }
     assert!(actors.resolve(replacement, COMPLETED).await?.is_written());
 
@@ -112,9 +118,7 @@ async fn fen_02_a_takeover_waits_for_an_open_fence_and_never_becomes_not_deliver
     let held = actors.hold(Role::Worker, of, EventKind::PublishIntended).await?;
     let intended = tokio::spawn({
         let pool = actors.worker.clone();
-        async move {
-            store::intend_publish(&pool, of.job, of.attempt, waybill::job::evidence::PublishForm::Rename).await
-        }
+        async move { store::intend_publish(&pool, of.job, of.attempt, waybill::job::evidence::PublishForm::Rename).await }
     });
     let intending = actors.blocked_by(held.pid).await?;
     let taken = tokio::spawn({
@@ -146,9 +150,7 @@ async fn fen_01_fen_02_a_fence_waits_for_an_open_takeover_and_gives_no_leave() -
     let taking = actors.blocked_by(held.pid).await?;
     let intended = tokio::spawn({
         let pool = actors.worker.clone();
-        async move {
-            store::intend_publish(&pool, of.job, of.attempt, waybill::job::evidence::PublishForm::Rename).await
-        }
+        async move { store::intend_publish(&pool, of.job, of.attempt, waybill::job::evidence::PublishForm::Rename).await }
     });
     actors.blocked_by(taking).await?;
     held.roll_back().await?;

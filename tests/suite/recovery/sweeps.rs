@@ -58,7 +58,9 @@ async fn swp_01_cre_04_a_job_scheduled_for_later_is_left_to_its_time() -> anyhow
     let actors = Actors::new().await?;
     let job = waiting(&actors, 31).await?;
     let schedule = |when: &str| {
-        format!("UPDATE export_jobs SET not_before = clock_timestamp() + interval '{when}', version = version + 1 WHERE id = '{job}'")
+        format!(
+            "UPDATE export_jobs SET not_before = clock_timestamp() + interval '{when}', version = version + 1 WHERE id = '{job}'"
+        )
     };
     actors.run(Role::Api, &schedule("1 hour")).await?;
     assert_eq!(store::sweep(&actors.recovery, THRESHOLD, 500).await?, []);

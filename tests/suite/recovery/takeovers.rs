@@ -67,7 +67,11 @@ async fn rcv_01_rcv_02_rcv_03_each_takeover_fits_its_own_case_only() -> anyhow::
         for tried in CASES {
             let of = actors.silent(state).await?;
             let answer = actors.take_over(tried, of, "run-1").await?;
-            assert_eq!(answer.is_written(), state == tried, "{tried:?} of an attempt that asks for {state:?}: {answer:?}");
+            assert_eq!(
+                answer.is_written(),
+                state == tried,
+                "{tried:?} of an attempt that asks for {state:?}: {answer:?}"
+            );
             if state != tried {
                 assert_eq!(actors.found(of.job).await?.attempt, Some(of.attempt), "{tried:?} changed nothing");
             }
@@ -82,7 +86,10 @@ async fn rcv_01_rcv_02_rcv_03_a_takeover_asks_for_the_attempt_the_lease_and_the_
     for case in CASES {
         let of = actors.silent(case).await?;
         let other = Attempt { attempt: Uuid::new_v4(), ..of };
-        assert!(matches!(actors.take_over(case, other, "run-1").await?, Write::Refused(_)), "{case:?}: another attempt");
+        assert!(
+            matches!(actors.take_over(case, other, "run-1").await?, Write::Refused(_)),
+            "{case:?}: another attempt"
+        );
 
         actors.forget_history(of.job).await?;
         let refused = actors.take_over(case, of, "run-1").await?;
@@ -96,7 +103,10 @@ async fn rcv_01_rcv_02_rcv_03_a_takeover_asks_for_the_attempt_the_lease_and_the_
         actors.expire(of).await?;
         assert!(actors.take_over(case, of, "run-1").await?.is_written(), "{case:?}: once the loss is accepted");
     }
-    assert_eq!(actors.take_over(Case::Stop, Attempt { job: Uuid::new_v4(), attempt: Uuid::new_v4() }, "run-1").await?, Write::Absent);
+    assert_eq!(
+        actors.take_over(Case::Stop, Attempt { job: Uuid::new_v4(), attempt: Uuid::new_v4() }, "run-1").await?,
+        Write::Absent
+    );
     Ok(())
 }
 
@@ -205,7 +215,10 @@ async fn lse_06_an_expired_lease_is_renewed_until_the_takeover_commits() -> anyh
     let actors = Actors::new().await?;
     for case in [Case::Requeue, Case::Resolve] {
         let of = actors.silent(case).await?;
-        assert!(store::renew(&actors.worker, of.job, of.attempt, LEASE).await?.is_written(), "{case:?}: expiry ends nothing");
+        assert!(
+            store::renew(&actors.worker, of.job, of.attempt, LEASE).await?.is_written(),
+            "{case:?}: expiry ends nothing"
+        );
         actors.expire(of).await?;
         let held = actors.hold(Role::Recovery, of, kind(case)).await?;
         let taken = tokio::spawn({
@@ -233,7 +246,10 @@ async fn lse_07_a_renewal_after_the_scan_prevents_the_takeover() -> anyhow::Resu
         let nominated = store::find_expired(&actors.recovery, None, 1).await?.pop().context("nominated")?;
         assert_eq!(nominated.case(MAX_ATTEMPTS), case);
         assert!(store::renew(&actors.worker, of.job, of.attempt, LEASE).await?.is_written());
-        assert!(matches!(actors.take_over(case, of, "run-1").await?, Write::Refused(found) if found.lease_current), "{case:?}");
+        assert!(
+            matches!(actors.take_over(case, of, "run-1").await?, Write::Refused(found) if found.lease_current),
+            "{case:?}"
+        );
     }
     Ok(())
 }
@@ -271,7 +287,9 @@ async fn rcv_01_a_stop_request_after_the_scan_turns_the_requeue_away() -> anyhow
     let capped = TakeOver { job: of.job, attempt: of.attempt, run: "run-1".to_owned() };
     assert!(!take_over::requeue(&actors.recovery, capped, 1).await?.is_written(), "the cap counts as it is now");
     actors.cancel(of.job).await?;
-    assert!(matches!(actors.take_over(Case::Requeue, of, "run-1").await?, Write::Refused(found) if found.stop_request.is_some()));
+    assert!(
+        matches!(actors.take_over(Case::Requeue, of, "run-1").await?, Write::Refused(found) if found.stop_request.is_some())
+    );
     assert!(actors.take_over(Case::Stop, of, "run-1").await?.is_written());
     Ok(())
 }
