@@ -1,8 +1,8 @@
-//! Completed ↔ Failed, once an attempt, by a named person. It mends a record that later evidence contradicts; it moves no
-//! file and starts no work.
+//! Completed ↔ Failed, once an attempt, by a named person. It mends a record that later evidence contradicts; it moves
+//! no file and starts no work.
 //!
-//! It updates the row of a possible original, so a replacement's creation and its cutoff 2, which lock that row, wait for
-//! it or make it wait; whichever is second looks again.
+//! It updates the row of a possible original, so a replacement's creation and its cutoff 2, which lock that row, wait
+//! for it or make it wait; whichever is second looks again.
 
 use uuid::Uuid;
 
@@ -68,7 +68,10 @@ pub enum CorrectionRefused {
     #[error("there is no such job")]
     Absent,
     /// Another state, or another attempt.
-    #[error("the job is {} now, or another attempt's, and a correction asks for the record that it mends; read the job again", .0.status)]
+    #[error(
+        "the job is {} now, or another attempt's, and a correction asks for the record that it mends; read the job again",
+        .0.status
+    )]
     NotAsRecorded(Found),
     #[error("this attempt was never authorized to deliver, so a file at the partner is not its own; it stays Failed")]
     NeverAuthorized,

@@ -1,8 +1,8 @@
 //! Creation of a replacement: a named person's decision to deliver an original's key once more, by a job of its own.
 //!
-//! The statement locks the original, so a correction to Completed that is under way is waited for and then seen. Original,
-//! tenant, key and destination are copied from it; the schema refuses a replacement of another key, of another tenant or
-//! of a replacement, and a second one beside one that is live or has delivered.
+//! The statement locks the original, so a correction to Completed that is under way is waited for and then seen.
+//! Original, tenant, key and destination are copied from it; the schema refuses a replacement of another key, of
+//! another tenant or of a replacement, and a second one beside one that is live or has delivered.
 //!
 //! Not checked: whether a duplicate would harm the partner. That is the person's judgment, and stands in the reason.
 
@@ -43,7 +43,8 @@ pub enum ReplacementRefused {
     #[error("the job is itself a replacement of {original}; ask for a replacement of that one")]
     IsReplacement { original: Uuid },
     #[error(
-        "the original is {status}{}, and only one that is OutcomeUnknown, or Failed with BuildFailed, AttemptsExhausted or NotDelivered, can be replaced",
+        "the original is {status}{}, and only one that is OutcomeUnknown, or Failed with BuildFailed, AttemptsExhausted \
+         or NotDelivered, can be replaced",
         .failure_reason.map(|reason| format!(" ({reason})")).unwrap_or_default()
     )]
     NotReplaceable { status: Status, failure_reason: Option<FailureReason> },
@@ -53,7 +54,8 @@ pub enum ReplacementRefused {
     SlotTaken,
     /// Some may still bring the file.
     #[error(
-        "{} earlier attempt(s) of this delivery can still upload; say in words why they cannot, or wait until they are fenced",
+        "{} earlier attempt(s) of this delivery can still upload; say in words why they cannot, or wait until they are \
+         fenced",
         .0.len()
     )]
     EarlierAttemptsOpen(Vec<OpenAttempt>),

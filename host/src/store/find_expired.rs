@@ -90,11 +90,11 @@ pub async fn find_expired(pool: &Pool, after: Option<ExpiredAfter>, most: u16) -
            FROM export_jobs
            WHERE status IN ('Running', 'Delivering')
              AND lease_expires_at < clock_timestamp()
-             AND (lease_expires_at, id) > (coalesce($1::timestamptz, '-infinity'), coalesce($2, '00000000-0000-0000-0000-000000000000'::uuid))
+             AND (lease_expires_at, id) > (coalesce($1::timestamptz, '-infinity'), $2::uuid)
            ORDER BY lease_expires_at, id
            LIMIT $3"#,
         after.map(|after| after.lease_expires_at),
-        after.map(|after| after.job),
+        after.map_or(Uuid::nil(), |after| after.job),
         i64::from(most)
     )
     .fetch_all(&mut *connection)

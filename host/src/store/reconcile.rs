@@ -1,8 +1,8 @@
-//! OutcomeUnknown → Completed or Failed/NotDelivered by the reconciler, once an attempt, from evidence.
+//! `OutcomeUnknown` → Completed or `Failed/NotDelivered` by the reconciler, once an attempt, from evidence.
 //!
 //! The statement is conditional on status and attempt, and asks by itself for what its conclusion rests on. An absent
-//! publish fence proves NotDelivered only in the database in which the attempt was claimed, or where a person said that
-//! no fence was lost; as long as it is such a proof, nothing is recorded as Completed against it.
+//! publish fence proves `NotDelivered` only in the database in which the attempt was claimed, or where a person said
+//! that no fence was lost; as long as it is such a proof, nothing is recorded as Completed against it.
 //!
 //! The look for the outcome ends in the statement, or becomes the look for a late acknowledgment.
 
@@ -25,11 +25,11 @@ const ACT: &str = "reconcile";
 pub enum Conclusion {
     /// The evidence met the condition agreed with the partner.
     Completed(Ground),
-    /// The evidence proves that nothing was published and nothing will be: this attempt's temporary file was removed, or
-    /// never left its place, with all that the verdict asks beside it.
+    /// The evidence proves that nothing was published and nothing will be: this attempt's temporary file was removed,
+    /// or never left its place, with all that the verdict asks beside it.
     NotDelivered,
-    /// The attempt lost the job without the publish fence, so it never published and never will. The statement reads that
-    /// by itself.
+    /// The attempt lost the job without the publish fence, so it never published and never will. The statement reads
+    /// that by itself.
     NeverFenced,
 }
 
@@ -75,8 +75,8 @@ pub struct Reconciliation {
     pub acknowledgment_within: Option<Duration>,
 }
 
-/// Records what the reconciler concluded. Refused: somebody settled it first, or what it rests on does not hold; look again
-/// before concluding anew.
+/// Records what the reconciler concluded. Refused: somebody settled it first, or what it rests on does not hold; look
+/// again before concluding anew.
 pub async fn reconcile(pool: &Pool, reconciliation: Reconciliation) -> Result<Write<()>, StoreError> {
     let Reconciliation { job, attempt, conclusion, proof, run, look_after, acknowledgment_within } = reconciliation;
     let (status, rests_on) = (conclusion.status(), conclusion.rests_on());

@@ -1,7 +1,8 @@
-//! OutcomeUnknown → Completed or Failed/NotDelivered by a named person, once an attempt, with reason and evidence.
+//! `OutcomeUnknown` → Completed or `Failed/NotDelivered` by a named person, once an attempt, with reason and evidence.
 //!
-//! The person weighs the evidence, so the statement asks for less than the reconciler's. Only one thing it does not take
-//! from a person: Completed for an attempt that is proven never to have published. A file found then is somebody else's.
+//! The person weighs the evidence, so the statement asks for less than the reconciler's. Only one thing it does not
+//! take from a person: Completed for an attempt that is proven never to have published. A file found then is somebody
+//! else's.
 
 use std::time::Duration;
 
@@ -33,7 +34,8 @@ pub struct ReconciliationByHand {
     pub acknowledgment_within: Option<Duration>,
 }
 
-/// Records what a person found out. Refused: somebody settled it first, the attempt is another one, or it never published.
+/// Records what a person found out. Refused: somebody settled it first, the attempt is another one, or it never
+/// published.
 pub async fn reconcile_by_hand(pool: &Pool, by_hand: ReconciliationByHand) -> Result<Write<()>, StoreError> {
     let ReconciliationByHand { tenant, job, attempt, delivered, decision, look_after, acknowledgment_within } = by_hand;
     let (status, reason) =

@@ -18,8 +18,8 @@ pub struct Swept {
     pub sweep_count: i32,
 }
 
-/// Wakes at most `most` jobs whose last wake-up is older than this, the oldest first; rows that another writer holds are
-/// left to the next sweep, and jobs scheduled for later to their time. Fewer than `most`: nothing more is due.
+/// Wakes at most `most` jobs whose last wake-up is older than this, the oldest first; rows that another writer holds
+/// are left to the next sweep, and jobs scheduled for later to their time. Fewer than `most`: nothing more is due.
 ///
 /// A lost answer needs no settling: what was swept is not due again, and what was not is found by the next sweep.
 pub async fn sweep(pool: &Pool, older_than: Duration, most: u16) -> Result<Vec<Swept>, StoreError> {

@@ -250,6 +250,7 @@ pub fn reconciliation(of: Attempt, conclusion: Conclusion) -> Reconciliation {
     }
 }
 
+#[expect(clippy::expect_used, reason = "the words stand beside it")]
 pub fn decision() -> Decision {
     Decision::new("rosa", "the partner sent its log", "case 4711").expect("all words are there")
 }

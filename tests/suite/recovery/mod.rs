@@ -1,5 +1,5 @@
-//! Takeovers, reconciliation, corrections, replacements and the sweeper: each statement under its own role, alone and in
-//! both orders against the write that it races with.
+//! Takeovers, reconciliation, corrections, replacements and the sweeper: each statement under its own role, alone and
+//! in both orders against the write that it races with.
 
 mod actors;
 

@@ -194,10 +194,18 @@ async fn bring(actors: &Actors, original: Uuid, status: Status, reason: FailureR
         actors.finish(of, outcome).await?.written().context("finished")
     };
     match status {
-        Status::Queued => drop(actors.replacement(original).await?),
-        Status::Running => drop(running().await?),
-        Status::Delivering => drop(actors.replacement_under_way(original, OTHER).await?),
-        Status::Canceled => drop(actors.cancel(actors.replacement(original).await?).await?),
+        Status::Queued => {
+            actors.replacement(original).await?;
+        }
+        Status::Running => {
+            running().await?;
+        }
+        Status::Delivering => {
+            actors.replacement_under_way(original, OTHER).await?;
+        }
+        Status::Canceled => {
+            actors.cancel(actors.replacement(original).await?).await?;
+        }
         Status::Rejected => {
             let job = actors.replacement(original).await?;
             store::reject(worker, job, 1, json!({})).await?.written().context("rejected")?;

@@ -1,4 +1,5 @@
-//! Running → Failed/AttemptsExhausted: the cap is reached. A job that ends every worker that claims it ends here itself.
+//! Running → `Failed/AttemptsExhausted`: the cap is reached. A job that ends every worker that claims it ends here
+//! itself.
 
 use super::TakeOver;
 use crate::job::status::EventKind;

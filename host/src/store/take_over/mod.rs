@@ -1,12 +1,13 @@
-//! Recovery's takeovers: the only way in which an attempt loses its job. One conditional statement a case, with its event.
+//! Recovery's takeovers: the only way in which an attempt loses its job. One conditional statement a case, with its
+//! event.
 //!
-//! A scan ([`find_expired`](super::find_expired)) nominates; the statement repeats all that justified it: status, attempt,
-//! a lease that is still expired, the stop request, the cap, and that the database is the one in which the attempt was
-//! claimed. So a renewal, a stop request or a cutoff that commits after the scan makes it match nothing, and of two
-//! recovery runs one takes the job over.
+//! A scan ([`find_expired`](super::find_expired)) nominates; the statement repeats all that justified it: status,
+//! attempt, a lease that is still expired, the stop request, the cap, and that the database is the one in which the
+//! attempt was claimed. So a renewal, a stop request or a cutoff that commits after the scan makes it match nothing,
+//! and of two recovery runs one takes the job over.
 //!
-//! Refused is no trouble: the next scan sees the job as it then is. `Found::history_known` says if a person has to accept
-//! a lost database first.
+//! Refused is no trouble: the next scan sees the job as it then is. `Found::history_known` says if a person has to
+//! accept a lost database first.
 
 use uuid::Uuid;
 

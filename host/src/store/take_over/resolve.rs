@@ -1,7 +1,8 @@
-//! Delivering → Completed or OutcomeUnknown: the silent attempt may have sent nothing, all, or anything between.
+//! Delivering → Completed or `OutcomeUnknown`: the silent attempt may have sent nothing, all, or anything between.
 //!
-//! Never Failed, and nothing is sent again. Completed needs evidence, and, whatever the evidence, that the attempt passed
-//! the publish fence: without it a file under the final name is somebody else's. What stays unknown gets a row in `looks`.
+//! Never Failed, and nothing is sent again. Completed needs evidence, and, whatever the evidence, that the attempt
+//! passed the publish fence: without it a file under the final name is somebody else's. What stays unknown gets a row
+//! in `looks`.
 
 use std::time::Duration;
 
@@ -51,8 +52,9 @@ pub struct Resolve {
     pub acknowledgment_within: Option<Duration>,
 }
 
-/// Resolves a silent delivery. Refused: the lease was renewed, the attempt has ended, or Completed was asked for without
-/// a publish fence or on a ground that another attempt of the key has taken away; then OutcomeUnknown still fits.
+/// Resolves a silent delivery. Refused: the lease was renewed, the attempt has ended, or Completed was asked for
+/// without a publish fence or on a ground that another attempt of the key has taken away; then `OutcomeUnknown` still
+/// fits.
 pub async fn resolve(pool: &Pool, resolve: Resolve) -> Result<Write<()>, StoreError> {
     let Resolve { take_over, resolution, proof, look_after, acknowledgment_within } = resolve;
     let detail = serde_json::json!({ "outcome": resolution.status(), "ground": resolution.ground(), "proof": proof });

@@ -1,4 +1,5 @@
-//! Running → Stopped: a stop request is recorded, so the silent attempt can no longer be authorized, and nothing was sent.
+//! Running → Stopped: a stop request is recorded, so the silent attempt can no longer be authorized, and nothing was
+//! sent.
 
 use super::TakeOver;
 use crate::job::status::EventKind;
