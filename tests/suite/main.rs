@@ -8,5 +8,6 @@ mod delivery;
 mod kit;
 mod permissions;
 mod remote;
+mod recovery;
 mod store;
 mod tidy;
