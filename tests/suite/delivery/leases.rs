@@ -108,7 +108,8 @@ async fn aut_03_after_a_takeover_the_old_attempt_sends_and_records_nothing() -> 
     house.expire_lease(id).await?;
     let attempt = house.job(id).await?.attempt.unwrap_or_default();
     let recovery = house.database.store(Role::Recovery).await?;
-    let taken = take_over::requeue(&recovery, TakeOver { job: id, attempt, run: Uuid::new_v4().to_string() }, 5).await?;
+    let taken =
+        take_over::requeue(&recovery, TakeOver { job: id, attempt, run: Uuid::new_v4().to_string() }, 5).await?;
     assert!(taken.is_written());
     held.let_go().await?;
     assert!(worker.stop().await?);
