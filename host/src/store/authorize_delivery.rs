@@ -46,13 +46,13 @@ pub enum Authorization {
     LeaseLapsed,
     /// Another attempt, or a state that this attempt did not write, holds the row. Write nothing to it.
     NotOwner(Found),
-    /// A replacement whose original was corrected or reconciled to Completed. End it Failed/OriginalDelivered.
+    /// A replacement whose original was corrected or reconciled to Completed. End it `Failed/OriginalDelivered`.
     OriginalCompleted,
     /// Another delivery key holds the final name: which one, if it is the same tenant's. End the job
-    /// Failed/FinalNameOccupied.
+    /// `Failed/FinalNameOccupied`.
     NameTaken { holder: Option<String> },
     /// A replacement whose destination or final name differs from what an earlier attempt of its key recorded. End it
-    /// Failed/BuildFailed.
+    /// `Failed/BuildFailed`.
     DiffersFromEarlier { destination: Uuid, name: Option<String> },
     /// There is no such job.
     Absent,

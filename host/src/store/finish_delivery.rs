@@ -1,4 +1,4 @@
-//! The terminal write of a delivery: Delivering → Completed, Failed or OutcomeUnknown, with its event and with the row
+//! The terminal write of a delivery: Delivering → Completed, Failed or `OutcomeUnknown`, with its event and with the row
 //! that makes the reconciler look again, in one statement.
 
 use std::time::Duration;

@@ -36,7 +36,7 @@ pub enum Released {
     Queued,
     /// A stop request had been recorded.
     Stopped,
-    /// It had used up its attempts: Failed/AttemptsExhausted.
+    /// It had used up its attempts: `Failed/AttemptsExhausted`.
     AttemptsExhausted,
 }
 

@@ -143,11 +143,13 @@ async fn decide(connection: &mut PgConnection, request: &CancellationRequest) ->
     )
     .fetch_one(&mut *connection)
     .await?;
+    // The lock that every update of the row takes too. A plain FOR UPDATE would also keep attempts from appending events,
+    // whose foreign key only needs the row to stay.
     let found = sqlx::query_as!(
         Locked,
         "-- store::request_cancellation
          SELECT status, attempt_id, attempt_count, stop_request_id, delivery_authorized_at
-         FROM export_jobs WHERE id = $1 AND tenant_id = $2 FOR UPDATE",
+         FROM export_jobs WHERE id = $1 AND tenant_id = $2 FOR NO KEY UPDATE",
         request.job,
         request.tenant
     )

@@ -19,7 +19,10 @@ async fn can_01_each_status_has_its_outcome_and_what_was_found_is_recorded() -> 
     world.cancel(stopping).await?;
     let stopped = world.running().await?;
     world.cancel(stopped.job).await?;
-    store::finish_stopped(&world.worker, stopped.job, stopped.attempt, "building").await?.written().context("stopped")?;
+    store::finish_stopped(&world.worker, stopped.job, stopped.attempt, "building")
+        .await?
+        .written()
+        .context("stopped")?;
 
     let failed = world.ended(DeliveryOutcome::Failed(FailureReason::NotDelivered)).await?.job;
     for (job, found, outcome) in [
@@ -45,7 +48,9 @@ async fn can_01_each_status_has_its_outcome_and_what_was_found_is_recorded() -> 
             Outcome::CanceledWhileQueued => {
                 assert_eq!((after.status, after.cancellation_request), (Status::Canceled, Some(answer.id)));
             }
-            Outcome::StopRequested => assert_eq!((after.status, after.stop_request), (Status::Running, Some(answer.id))),
+            Outcome::StopRequested => {
+                assert_eq!((after.status, after.stop_request), (Status::Running, Some(answer.id)))
+            }
             Outcome::StopAlreadyRequested | Outcome::AlreadyCanceled | Outcome::AlreadyEnded | Outcome::TooLate => {
                 assert_eq!(after, before, "{outcome} changes nothing");
             }
@@ -148,15 +153,31 @@ async fn can_04_lock_wait_is_busy() -> anyhow::Result<()> {
 async fn can_05_the_lock_is_real() -> anyhow::Result<()> {
     let world = World::new().await?;
     let job = world.queued().await?;
-    // The cancellation's own locking read, held open.
-    let held = world.hold(Role::Api, &format!("SELECT status FROM export_jobs WHERE id = '{job}' AND tenant_id = '{}' FOR UPDATE", world.tenant)).await?;
+    let request = world.cancellation(job);
+    // An uncommitted request of the same id: the real one locks the row, then waits for the key.
+    let held = world
+        .hold(
+            Role::Api,
+            &format!(
+                "INSERT INTO cancellation_requests (tenant_id, id, job_id, requested_by, outcome, found_status, found_attempt_count)
+                 VALUES ('{}', '{}', '{job}', 'holder', 'TooLate', 'Completed', 0)",
+                world.tenant, request.id
+            ),
+        )
+        .await?;
+    let cancellation = tokio::spawn({
+        let pool = world.api.clone();
+        async move { store::request_cancellation(&pool, request).await }
+    });
+    let canceling = world.blocked_by(held.pid).await?;
     let claim = tokio::spawn({
         let (pool, claim) = (world.worker.clone(), world.claim(job, 1));
         async move { store::claim(&pool, claim).await }
     });
-    world.blocked_by(held.pid).await?;
+    world.blocked_by(canceling).await?;
     held.roll_back().await?;
-    assert!(matches!(claim.await??, Write::Written(_)));
+    assert!(matches!(cancellation.await??, Cancellation::Recorded(_)));
+    assert!(matches!(claim.await??, Write::Refused(found) if found.status == Status::Canceled), "and sees its result");
     Ok(())
 }
 

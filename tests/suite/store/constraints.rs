@@ -31,15 +31,34 @@ async fn rec_03_failed_and_its_code_go_together_by_any_path() -> anyhow::Result<
         let statement = format!("UPDATE export_jobs SET {change} WHERE id = '{job}'");
         assert_eq!(world.refused(role, &statement).await?, CHECK, "{change}");
     }
-    assert_eq!(world.run(Role::Corrector, &format!("UPDATE export_jobs SET status = 'Completed', failure_reason = NULL WHERE id = '{failed}'")).await?, 1);
-    assert_eq!(world.run(Role::Corrector, &format!("UPDATE export_jobs SET status = 'Failed', failure_reason = 'NotDelivered' WHERE id = '{completed}'")).await?, 1);
+    assert_eq!(
+        world
+            .run(
+                Role::Corrector,
+                &format!("UPDATE export_jobs SET status = 'Completed', failure_reason = NULL WHERE id = '{failed}'")
+            )
+            .await?,
+        1
+    );
+    assert_eq!(
+        world
+            .run(
+                Role::Corrector,
+                &format!(
+                    "UPDATE export_jobs SET status = 'Failed', failure_reason = 'NotDelivered' WHERE id = '{completed}'"
+                )
+            )
+            .await?,
+        1
+    );
     Ok(())
 }
 
 #[tokio::test]
 async fn rec_03_the_other_invariants_of_a_row_hold_by_any_path() -> anyhow::Result<()> {
     let world = World::new().await?;
-    let (queued, running, delivering) = (world.queued().await?, world.running().await?.job, world.delivering().await?.job);
+    let (queued, running, delivering) =
+        (world.queued().await?, world.running().await?.job, world.delivering().await?.job);
     for (role, job, change) in [
         (Role::Api, queued, "status = 'Canceled'"),
         (Role::Worker, queued, "status = 'Rejected'"),
@@ -47,7 +66,11 @@ async fn rec_03_the_other_invariants_of_a_row_hold_by_any_path() -> anyhow::Resu
         (Role::Worker, running, "lease_expires_at = NULL"),
         (Role::Worker, running, "status = 'Stopped', lease_expires_at = NULL"),
         (Role::Worker, running, "status = 'Delivering'"),
-        (Role::Worker, running, "status = 'Delivering', expected_file_name = 'a', expected_file_bytes = 1, delivery_authorized_at = clock_timestamp()"),
+        (
+            Role::Worker,
+            running,
+            "status = 'Delivering', expected_file_name = 'a', expected_file_bytes = 1, delivery_authorized_at = clock_timestamp()",
+        ),
         (Role::Worker, running, "status = 'Queued', lease_expires_at = NULL"),
         (Role::Worker, delivering, "status = 'Completed'"),
         (Role::Worker, delivering, "status = 'Failed', lease_expires_at = NULL"),
@@ -56,9 +79,16 @@ async fn rec_03_the_other_invariants_of_a_row_hold_by_any_path() -> anyhow::Resu
         assert_eq!(world.refused(role, &statement).await?, CHECK, "{change}");
     }
     let never_sent = world.running().await?;
-    store::finish_failed(&world.worker, never_sent.job, never_sent.attempt, FailureReason::BuildFailed, "no memory").await?.written();
-    let statement = format!("UPDATE export_jobs SET status = 'Completed', failure_reason = NULL WHERE id = '{}'", never_sent.job);
-    assert_eq!(world.refused(Role::Corrector, &statement).await?, CHECK, "what was never authorized was never delivered");
+    store::finish_failed(&world.worker, never_sent.job, never_sent.attempt, FailureReason::BuildFailed, "no memory")
+        .await?
+        .written();
+    let statement =
+        format!("UPDATE export_jobs SET status = 'Completed', failure_reason = NULL WHERE id = '{}'", never_sent.job);
+    assert_eq!(
+        world.refused(Role::Corrector, &statement).await?,
+        CHECK,
+        "what was never authorized was never delivered"
+    );
     Ok(())
 }
 
@@ -78,7 +108,11 @@ async fn rpl_04_the_database_refuses_a_replacement_that_fits_no_original() -> an
     let (first, second) = (uuid::Uuid::new_v4(), uuid::Uuid::new_v4());
     assert_eq!(world.refused(Role::Api, &insert(first, &format!("'{other_key}'"), original)).await?, "23503");
     assert_eq!(world.run(Role::Api, &insert(first, "delivery_key", original)).await?, 1);
-    assert_eq!(world.refused(Role::Api, &insert(second, "delivery_key", first)).await?, "23503", "a replacement of a replacement");
+    assert_eq!(
+        world.refused(Role::Api, &insert(second, "delivery_key", first)).await?,
+        "23503",
+        "a replacement of a replacement"
+    );
     assert_eq!(world.refused(Role::Api, &insert(second, "delivery_key", original)).await?, "23505", "one at a time");
     let elsewhere = world.destination(world.tenant, json!({})).await?;
     let moved = format!("UPDATE export_jobs SET destination_id = '{elsewhere}', version = 2 WHERE id = '{first}'");

@@ -61,7 +61,8 @@ async fn cre_02_a_key_is_minted_once_a_tenant() -> anyhow::Result<()> {
     assert_eq!(world.refused(Role::Api, &direct).await?, "23505", "also without the statement");
 
     let other = Uuid::new_v4();
-    let elsewhere = NewJob { tenant: other, destination: world.destination(other, serde_json::json!({})).await?, ..second };
+    let elsewhere =
+        NewJob { tenant: other, destination: world.destination(other, serde_json::json!({})).await?, ..second };
     assert_eq!(store::create(&world.api, elsewhere).await?, Creation::Created, "another tenant has keys of its own");
     assert_eq!(world.count("SELECT count(*) FROM export_jobs").await?, 2);
     Ok(())

@@ -143,7 +143,9 @@ async fn clm_06_nothing_is_claimed_for_a_destination_that_is_switched_off() -> a
     let world = World::new().await?;
     let job = world.queued().await?;
     world.run(Role::Api, "UPDATE destinations SET enabled = false").await?;
-    assert!(matches!(store::claim(&world.worker, world.claim(job, 1)).await?, Write::Refused(found) if !found.destination_enabled));
+    assert!(
+        matches!(store::claim(&world.worker, world.claim(job, 1)).await?, Write::Refused(found) if !found.destination_enabled)
+    );
     world.run(Role::Api, "UPDATE destinations SET enabled = true").await?;
     world.claimed(job).await?;
     Ok(())
@@ -153,7 +155,9 @@ async fn clm_06_nothing_is_claimed_for_a_destination_that_is_switched_off() -> a
 async fn clm_05_a_rejection_holds_for_the_evaluated_version_only() -> anyhow::Result<()> {
     let world = World::new().await?;
     let job = world.queued().await?;
-    assert!(matches!(store::reject(&world.worker, job, 2, json!({})).await?, Write::Refused(found) if found.version == 1));
+    assert!(
+        matches!(store::reject(&world.worker, job, 2, json!({})).await?, Write::Refused(found) if found.version == 1)
+    );
     let why = json!({ "rule": "no exports on holidays" });
     assert!(store::reject(&world.worker, job, 1, why.clone()).await?.is_written());
     let row = store::find_job(&world.worker, job).await?.context("the job")?;
@@ -162,7 +166,8 @@ async fn clm_05_a_rejection_holds_for_the_evaluated_version_only() -> anyhow::Re
 }
 
 #[tokio::test]
-async fn ops_04_a_job_known_from_another_history_is_claimed_only_after_a_person_said_what_was_lost() -> anyhow::Result<()> {
+async fn ops_04_a_job_known_from_another_history_is_claimed_only_after_a_person_said_what_was_lost()
+-> anyhow::Result<()> {
     let world = World::new().await?;
     let job = Uuid::new_v4();
     let key = world.new_job().delivery_key;
@@ -179,7 +184,9 @@ async fn ops_04_a_job_known_from_another_history_is_claimed_only_after_a_person_
             ),
         )
         .await?;
-    assert!(matches!(store::claim(&world.worker, world.claim(job, 1)).await?, Write::Refused(found) if !found.history_known));
+    assert!(
+        matches!(store::claim(&world.worker, world.claim(job, 1)).await?, Write::Refused(found) if !found.history_known)
+    );
     world
         .run(
             Role::Corrector,

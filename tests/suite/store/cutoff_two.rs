@@ -1,4 +1,3 @@
-
 use anyhow::Context;
 use serde_json::json;
 use uuid::Uuid;
@@ -72,11 +71,15 @@ async fn aut_03_after_a_takeover_every_write_of_the_old_attempt_matches_nothing(
     let events = world.kinds(old.job).await?;
 
     assert!(!store::renew(&world.worker, old.job, old.attempt, LEASE).await?.is_written());
-    assert!(matches!(world.authorize(old).await?, Authorization::NotOwner(found) if found.is(Status::Running, new.attempt)));
+    assert!(
+        matches!(world.authorize(old).await?, Authorization::NotOwner(found) if found.is(Status::Running, new.attempt))
+    );
     assert!(!store::release(&world.worker, world.release(old)).await?.is_written());
     assert!(!store::finish_stopped(&world.worker, old.job, old.attempt, "building").await?.is_written());
     assert!(
-        !store::finish_failed(&world.worker, old.job, old.attempt, FailureReason::BuildFailed, "late").await?.is_written()
+        !store::finish_failed(&world.worker, old.job, old.attempt, FailureReason::BuildFailed, "late")
+            .await?
+            .is_written()
     );
 
     assert_eq!(world.authorize(new).await?, Authorization::Authorized);
@@ -89,7 +92,11 @@ async fn aut_03_after_a_takeover_every_write_of_the_old_attempt_matches_nothing(
         assert!(!world.finish(old, outcome).await?.is_written(), "{outcome:?}");
     }
     let after = world.kinds(old.job).await?;
-    assert_eq!(after.get(events.len()..), Some([EventKind::DeliveryAuthorized].as_slice()), "only the new attempt wrote");
+    assert_eq!(
+        after.get(events.len()..),
+        Some([EventKind::DeliveryAuthorized].as_slice()),
+        "only the new attempt wrote"
+    );
     Ok(())
 }
 
@@ -100,7 +107,9 @@ async fn aut_03_a_takeover_while_delivering_leaves_the_old_attempt_only_its_evid
     let of = world.intended().await?;
     world.expire(of).await?;
     assert_eq!(world.run(Role::Recovery, &World::takeover(of)).await?, 1);
-    assert!(matches!(world.finish(of, DeliveryOutcome::Completed).await?, Write::Refused(found) if found.status == Status::OutcomeUnknown));
+    assert!(
+        matches!(world.finish(of, DeliveryOutcome::Completed).await?, Write::Refused(found) if found.status == Status::OutcomeUnknown)
+    );
     let receipt = Evidence::Receipt(Receipt::default());
     assert!(store::append_evidence(&world.worker, of.job, of.attempt, "worker-1", &receipt).await?.is_written());
     assert!(
@@ -122,7 +131,7 @@ async fn aut_04_the_statement_records_name_size_and_digest() -> anyhow::Result<(
     Ok(())
 }
 
-/// An original that was reconciled to Failed/NotDelivered, and a replacement of it that is being built.
+/// An original that was reconciled to `Failed/NotDelivered`, and a replacement of it that is being built.
 async fn replaced(world: &World) -> anyhow::Result<(Attempt, Attempt)> {
     let original = world.ended(DeliveryOutcome::Failed(FailureReason::NotDelivered)).await?;
     let replacement = Uuid::new_v4();
@@ -159,7 +168,9 @@ fn same_name(world: &World, original: Attempt, replacement: Attempt) -> Delivery
 }
 
 fn correction(job: Uuid) -> String {
-    format!("UPDATE export_jobs SET status = 'Completed', failure_reason = NULL WHERE id = '{job}' AND status = 'Failed'")
+    format!(
+        "UPDATE export_jobs SET status = 'Completed', failure_reason = NULL WHERE id = '{job}' AND status = 'Failed'"
+    )
 }
 
 #[tokio::test]
@@ -267,7 +278,8 @@ async fn aut_07_two_keys_never_get_one_final_name() -> anyhow::Result<()> {
     assert_eq!(world.kinds(second.job).await?, [EventKind::Claimed]);
     let cause = "another delivery holds the name";
     let ended =
-        store::finish_failed(&world.worker, second.job, second.attempt, FailureReason::FinalNameOccupied, cause).await?;
+        store::finish_failed(&world.worker, second.job, second.attempt, FailureReason::FinalNameOccupied, cause)
+            .await?;
     assert!(ended.is_written());
 
     let tenant = Uuid::new_v4();
@@ -280,7 +292,11 @@ async fn aut_07_two_keys_never_get_one_final_name() -> anyhow::Result<()> {
     assert_eq!(taken, Authorization::NameTaken { holder: None }, "also across tenants, and their keys stay theirs");
 
     let delivery = under(world.delivery(foreign), "/upload/in", "contacts.csv");
-    assert_eq!(store::authorize_delivery(&world.worker, delivery).await?, Authorization::Authorized, "another directory");
+    assert_eq!(
+        store::authorize_delivery(&world.worker, delivery).await?,
+        Authorization::Authorized,
+        "another directory"
+    );
     Ok(())
 }
 
@@ -288,18 +304,25 @@ async fn aut_07_two_keys_never_get_one_final_name() -> anyhow::Result<()> {
 async fn aut_07_of_two_at_once_one_waits_and_is_refused() -> anyhow::Result<()> {
     let world = World::new().await?;
     let (first, second) = (world.running().await?, world.running().await?);
-    let held = world.hold_event(first, EventKind::DeliveryAuthorized).await?;
-    let authorize = |of: Attempt| {
-        let (pool, delivery) = (world.worker.clone(), under(world.delivery(of), "/upload", "contacts.csv"));
-        tokio::spawn(async move { store::authorize_delivery(&pool, delivery).await })
-    };
-    let winner = authorize(first);
-    let authorizing = world.blocked_by(held.pid).await?;
-    let loser = authorize(second);
-    world.blocked_by(authorizing).await?;
-    held.roll_back().await?;
-    assert_eq!(winner.await??, Authorization::Authorized);
-    assert!(matches!(loser.await??, Authorization::NameTaken { holder: Some(_) }));
+    let held = world
+        .hold(
+            Role::Worker,
+            &format!(
+                "INSERT INTO final_names (endpoint, directory, folded_name, tenant_id, delivery_key, job_id)
+                 SELECT 'sftp.partner.test:22', '/upload', 'contacts.csv', tenant_id, delivery_key, id
+                 FROM export_jobs WHERE id = '{}'",
+                first.job
+            ),
+        )
+        .await?;
+    let authorized = tokio::spawn({
+        let (pool, delivery) = (world.worker.clone(), under(world.delivery(second), "/upload", "contacts.csv"));
+        async move { store::authorize_delivery(&pool, delivery).await }
+    });
+    world.blocked_by(held.pid).await?;
+    held.commit().await?;
+    assert!(matches!(authorized.await??, Authorization::NameTaken { holder: Some(_) }));
+    assert_eq!(world.status(second.job).await?, Status::Running);
     Ok(())
 }
 
@@ -326,7 +349,10 @@ async fn aut_07_a_reused_name_is_handed_on_once_its_holder_is_settled() -> anyho
     world
         .run(
             Role::Reconciler,
-            &format!("UPDATE export_jobs SET status = 'Failed', failure_reason = 'NotDelivered' WHERE id = '{}'", first.job),
+            &format!(
+                "UPDATE export_jobs SET status = 'Failed', failure_reason = 'NotDelivered' WHERE id = '{}'",
+                first.job
+            ),
         )
         .await?;
     let not_reused = Delivery { reused: false, ..delivery(second) };

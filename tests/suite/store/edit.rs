@@ -24,7 +24,10 @@ async fn edt_01_an_edit_raises_the_version_and_wakes_the_job() -> anyhow::Result
     let job = world.queued().await?;
     let elsewhere = world.destination(world.tenant, json!({})).await?;
     let before = store::find_job(&world.worker, job).await?.context("the job")?;
-    assert_eq!(store::edit_terms(&world.api, edit(&world, job, 1, elsewhere)).await?, Edit::Answered(Write::Written(2)));
+    assert_eq!(
+        store::edit_terms(&world.api, edit(&world, job, 1, elsewhere)).await?,
+        Edit::Answered(Write::Written(2))
+    );
     let after = store::find_job(&world.worker, job).await?.context("the job")?;
     assert_eq!((after.version, after.destination, after.scope), (2, elsewhere, json!({ "list": "autumn" })));
     assert!(after.woken_at > before.woken_at);

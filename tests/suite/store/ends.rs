@@ -29,7 +29,10 @@ async fn rec_03_a_build_that_failed_ends_with_its_code_and_cause() -> anyhow::Re
     let found = world.found(of.job).await?;
     assert_eq!((found.status, found.failure_reason), (Status::Failed, Some(FailureReason::BuildFailed)));
     let events = store::events_of(&world.worker, of.job).await?;
-    assert_eq!(events.last().context("the event")?.detail, Some(json!({ "reason": "BuildFailed", "cause": "out of memory" })));
+    assert_eq!(
+        events.last().context("the event")?.detail,
+        Some(json!({ "reason": "BuildFailed", "cause": "out of memory" }))
+    );
     Ok(())
 }
 

@@ -38,13 +38,13 @@ async fn fen_01_fen_02_a_fence_waits_for_a_takeover_and_writes_nothing() -> anyh
     let takeover = world.hold(Role::Recovery, &World::takeover(of)).await?;
     let fence = tokio::spawn({
         let pool = world.worker.clone();
-        async move {
-            store::intend_publish(&pool, of.job, of.attempt, waybill::job::evidence::PublishForm::Link).await
-        }
+        async move { store::intend_publish(&pool, of.job, of.attempt, waybill::job::evidence::PublishForm::Link).await }
     });
     world.blocked_by(takeover.pid).await?;
     takeover.commit().await?;
-    assert!(matches!(fence.await??, Write::Refused(found) if found.status == Status::OutcomeUnknown && !found.publish_intended));
+    assert!(
+        matches!(fence.await??, Write::Refused(found) if found.status == Status::OutcomeUnknown && !found.publish_intended)
+    );
     assert!(!world.kinds(of.job).await?.contains(&EventKind::PublishIntended), "so nothing will be published");
     Ok(())
 }
@@ -57,9 +57,7 @@ async fn fen_02_a_takeover_waits_for_a_fence_and_has_it_in_view() -> anyhow::Res
     let held = world.hold_event(of, EventKind::PublishIntended).await?;
     let fence = tokio::spawn({
         let pool = world.worker.clone();
-        async move {
-            store::intend_publish(&pool, of.job, of.attempt, waybill::job::evidence::PublishForm::Link).await
-        }
+        async move { store::intend_publish(&pool, of.job, of.attempt, waybill::job::evidence::PublishForm::Link).await }
     });
     let fencing = world.blocked_by(held.pid).await?;
     let mut recovery = world.login(Role::Recovery).await?;
@@ -84,13 +82,16 @@ async fn fen_02_a_takeover_waits_for_a_fence_and_has_it_in_view() -> anyhow::Res
 async fn fen_03_completed_by_the_worker_demands_the_fence() -> anyhow::Result<()> {
     let world = World::new().await?;
     let of = world.delivering().await?;
-    assert!(matches!(world.finish(of, DeliveryOutcome::Completed).await?, Write::Refused(found) if !found.publish_intended));
+    assert!(
+        matches!(world.finish(of, DeliveryOutcome::Completed).await?, Write::Refused(found) if !found.publish_intended)
+    );
     assert_eq!(world.status(of.job).await?, Status::Delivering);
     Ok(())
 }
 
 #[tokio::test]
-async fn fen_10_the_temporary_name_is_on_record_before_the_fence_and_no_attempt_id_is_used_twice() -> anyhow::Result<()> {
+async fn fen_10_the_temporary_name_is_on_record_before_the_fence_and_no_attempt_id_is_used_twice() -> anyhow::Result<()>
+{
     let world = World::new().await?;
     let of = world.delivering().await?;
     let temporary = format!(".{}.part", of.attempt);

@@ -10,7 +10,9 @@ async fn lse_04_a_renewal_that_matches_nothing_says_so() -> anyhow::Result<()> {
     let world = World::new().await?;
     let of = world.running().await?;
     assert!(store::renew(&world.worker, of.job, of.attempt, LEASE).await?.is_written());
-    assert!(matches!(store::renew(&world.worker, of.job, Uuid::new_v4(), LEASE).await?, Write::Refused(found) if found.is(Status::Running, of.attempt)));
+    assert!(
+        matches!(store::renew(&world.worker, of.job, Uuid::new_v4(), LEASE).await?, Write::Refused(found) if found.is(Status::Running, of.attempt))
+    );
     assert_eq!(store::renew(&world.worker, Uuid::new_v4(), of.attempt, LEASE).await?, Write::Absent);
     Ok(())
 }
@@ -109,7 +111,9 @@ async fn lse_08_with_a_stop_request_a_release_ends_stopped() -> anyhow::Result<(
 async fn lse_08_past_cutoff_two_nothing_is_released() -> anyhow::Result<()> {
     let world = World::new().await?;
     let of = world.delivering().await?;
-    assert!(matches!(store::release(&world.worker, world.release(of)).await?, Write::Refused(found) if found.status == Status::Delivering));
+    assert!(
+        matches!(store::release(&world.worker, world.release(of)).await?, Write::Refused(found) if found.status == Status::Delivering)
+    );
     Ok(())
 }
 
@@ -117,7 +121,9 @@ async fn lse_08_past_cutoff_two_nothing_is_released() -> anyhow::Result<()> {
 async fn lse_05_after_the_terminal_write_a_renewal_matches_nothing() -> anyhow::Result<()> {
     let world = World::new().await?;
     let of = world.ended(DeliveryOutcome::Completed).await?;
-    assert!(matches!(store::renew(&world.worker, of.job, of.attempt, LEASE).await?, Write::Refused(found) if found.is(Status::Completed, of.attempt)));
+    assert!(
+        matches!(store::renew(&world.worker, of.job, of.attempt, LEASE).await?, Write::Refused(found) if found.is(Status::Completed, of.attempt))
+    );
     Ok(())
 }
 

@@ -42,7 +42,13 @@ async fn ops_01_migrating_twice_and_at_once_does_it_once_and_tells_what_was_done
     .await?;
     assert!(not_the_owners.is_empty(), "{not_the_owners:?}");
     drop(admin);
-    world.database.options(SUPERUSER).connect().await?.execute(AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"))).await?;
+    world
+        .database
+        .options(SUPERUSER)
+        .connect()
+        .await?
+        .execute(AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)")))
+        .await?;
     Ok(())
 }
 

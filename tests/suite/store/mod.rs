@@ -1,16 +1,18 @@
 //! The store's statements, each under its own role, against a real PostgreSQL. Races are made with two connections, and
 //! that one waits for the other is read from the database.
 
+pub mod line;
 pub mod world;
 
 mod cancellation;
 mod constraints;
+mod creation;
 mod cutoff_one;
 mod cutoff_two;
-mod creation;
 mod edit;
 mod ends;
 mod fence;
 mod leases;
 mod lists;
+mod lost_answers;
 mod migration;

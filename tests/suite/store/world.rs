@@ -256,10 +256,8 @@ impl World {
 
     /// Wake-ups that were written for a job.
     pub async fn wakeups(&self, job: Uuid) -> anyhow::Result<i64> {
-        self.count(&format!(
-            "SELECT count(*) FROM outbox JOIN outbox_claims USING (message_id) WHERE job_id = '{job}'"
-        ))
-        .await
+        self.count(&format!("SELECT count(*) FROM outbox JOIN outbox_claims USING (message_id) WHERE job_id = '{job}'"))
+            .await
     }
 
     /// Waits until some statement waits for what the holder has locked, and returns that statement's process.
@@ -349,7 +347,8 @@ pub fn sqlstate(error: &anyhow::Error) -> Option<String> {
 
 pub fn url(database: &Database) -> String {
     let options = database.options(Role::Reader.login());
-    let directory = options.get_socket().map_or_else(|| options.get_host().to_owned(), |path| path.display().to_string());
+    let directory =
+        options.get_socket().map_or_else(|| options.get_host().to_owned(), |path| path.display().to_string());
     format!("postgres:///{}?host={directory}&port={}", database.name(), options.get_port())
 }
 
