@@ -11,7 +11,7 @@ COMMENT ON COLUMN destinations.probe_until IS 'How long the probing job keeps it
 GRANT UPDATE (paused_at, probe_until) ON destinations TO waybill_worker, waybill_api;
 
 -- A claim's event names its destination, so that the starts of a rate's period are counted where they happened.
-CREATE INDEX ix_export_attempt_events_started ON export_attempt_events ((detail ->> 'destination'), recorded_at) WHERE kind = 'Claimed';
+CREATE INDEX ix_export_attempt_events_started ON export_attempt_events ((detail ->> 'destination_id'), recorded_at) WHERE kind = 'Claimed';
 
 CREATE TABLE final_name_uses (
     job_id       uuid PRIMARY KEY REFERENCES export_jobs (id),

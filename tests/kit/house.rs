@@ -23,7 +23,7 @@ use waybill::store::{
     self, AttemptEvent, Cancellation, CancellationRequest, ConnectOptions, Creation, JoinedDestination, Joining,
     NewJob, Pool,
 };
-use waybill::upkeep::{self, Dispatcher, DispatcherSettings};
+use waybill::upkeep::{Dispatcher, DispatcherSettings};
 
 use crate::services::TestDirectory;
 use crate::{Database, SftpServer, Sshd, wait};
@@ -179,7 +179,7 @@ impl House {
                  sql = 'select id, name, email from crm.contacts where tenant_id = :tenant::uuid order by id'\n"
             ),
         )?;
-        let bundle = load(&directory.path().join("partners"), &directory.path().join("compiled"))?;
+        let bundle = load(&directory.path().join("partners"), &directory.path().join("compiled")).await?;
         let api = database.store(Role::Api).await?;
         let house = Self { database, admin, api, bundle, plan, directory };
         house.join().await?;
@@ -293,9 +293,12 @@ impl House {
         let dispatcher = Dispatcher::new(pool.clone(), Publisher::new(pool), settings, shutdown.clone())?;
         let told = shutdown.clone();
         let task = tokio::spawn(async move {
-            let signal = upkeep::Signal::default();
-            let every = Duration::from_millis(20);
-            upkeep::keep("dispatcher", every, &signal, &told, async || dispatcher.run_once().await).await;
+            while !told.is_cancelled() {
+                if let Err(error) = dispatcher.run_once().await {
+                    tracing::warn!(%error, "the dispatcher's run failed");
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
             true
         });
         Ok(Running { shutdown, task })
@@ -355,9 +358,9 @@ impl House {
     }
 }
 
-fn load(partners: &Path, compiled: &Path) -> anyhow::Result<Arc<Bundle>> {
-    let plugins = Plugins::open(PluginSettings { cache_dir: compiled.to_owned() })?;
-    let loaded = plugins.load(partners)?;
+async fn load(partners: &Path, compiled: &Path) -> anyhow::Result<Arc<Bundle>> {
+    let plugins = Plugins::open(&PluginSettings { cache_dir: compiled.to_owned() })?;
+    let loaded = plugins.load(partners).await?;
     if let Some(refused) = loaded.refused.first() {
         anyhow::bail!("{refused}");
     }

@@ -19,7 +19,7 @@ WITH claimed AS (
               job.scope, job.created_at, job.claimed_by, job.replaces_job_id, job.overwrite_agreement_ref),
 event AS (
     INSERT INTO export_attempt_events (job_id, attempt_id, kind, version, worker_id, detail, recorded_at)
-    SELECT id, attempt_id, 'Claimed', version, claimed_by, $6::jsonb || jsonb_build_object('destination', destination_id), clock_timestamp()
+    SELECT id, attempt_id, 'Claimed', version, claimed_by, $6::jsonb || jsonb_build_object('destination_id', destination_id), clock_timestamp()
     FROM claimed)
 SELECT claimed.tenant_id AS "tenant_id!",
        claimed.attempt_count AS "attempt_count!",

@@ -68,6 +68,18 @@ mod find_job;
 mod list_jobs;
 mod watch_stop;
 
+// Recovery, evidence and people.
+mod correct;
+mod create_replacement;
+mod decision;
+mod find_expired;
+mod ground;
+mod reconcile;
+mod reconcile_by_hand;
+mod recorded;
+mod sweep;
+pub mod take_over;
+
 pub use append_evidence::append_evidence;
 pub use authorize_delivery::{Authorization, Delivery, authorize_delivery};
 pub use boundary::REREAD_WITHIN;
@@ -103,12 +115,20 @@ pub use settle_wakeup::settle_wakeup;
 pub use wakeup_hints::{WakeupHint, WakeupHints, hint_wakeup, listen_wakeups};
 
 pub use clear_pause::clear_pause;
+pub use correct::{Corrected, Correction, CorrectionRefused, correct};
+pub use create_replacement::{NewReplacement, OpenAttempt, ReplacementRefused, create_replacement, open_attempts};
+pub use decision::{Decision, WordsMissing};
 pub use destination_state::{Attention, DestinationPause, DestinationState, destination_state};
+pub use find_expired::{Case, Expired, ExpiredAfter, Standing, find_expired};
 pub use find_proof::find_proof;
+pub use ground::Ground;
 pub use keep_proof::keep_proof;
 pub use key_history::{FinalPlace, KeyHistory, key_history, key_history_at};
 pub use mark_attention::{clear_attention, mark_attention};
 pub use pause_destination::{PAUSE_CAP, PAUSE_FIRST, Pausing, pause_destination};
 pub use policy_facts::{PolicyFacts, policy_facts};
+pub use reconcile::{Conclusion, Reconciliation, reconcile};
+pub use reconcile_by_hand::{ReconciliationByHand, reconcile_by_hand};
+pub use sweep::{Swept, sweep};
 pub use take_probe::take_probe;
 pub use upsert_destination::{JoinedDestination, Joining, upsert_destination};

@@ -29,6 +29,6 @@ LEFT JOIN LATERAL (
     SELECT count(*) AS started, min(claimed.recorded_at) AS oldest
     FROM export_attempt_events AS claimed
     WHERE claimed.kind = 'Claimed'
-      AND claimed.detail ->> 'destination' = job.destination_id::text
+      AND claimed.detail ->> 'destination_id' = job.destination_id::text
       AND claimed.recorded_at > here.now - make_interval(secs => $2)) AS load ON $2::float8 IS NOT NULL
 WHERE job.id = $1

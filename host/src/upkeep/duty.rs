@@ -29,7 +29,7 @@ pub async fn keep<T, E: Error>(
     while !stop.is_cancelled() {
         if let Err(error) = run_once().await {
             let causes: Vec<String> =
-                std::iter::successors(error.source(), |cause| (*cause).source()).map(ToString::to_string).collect();
+                std::iter::successors(error.source(), |&cause| cause.source()).map(ToString::to_string).collect();
             tracing::warn!(duty, %error, ?causes, "a run failed; it is tried again");
         }
         tokio::select! {

@@ -9,7 +9,7 @@ mod postgres;
 use std::time::Duration;
 
 use uuid::Uuid;
-use waybill::broker::{Publisher, Receiver};
+use waybill::broker::{Published, Publisher, Receiver};
 use waybill::job::status::Role;
 use waybill::store::{self, ClaimedEntry, Pool};
 
@@ -23,6 +23,14 @@ pub fn receiver(world: &World, worker: &str) -> Receiver {
 
 pub async fn publisher(world: &World) -> anyhow::Result<Publisher> {
     Ok(Publisher::new(world.pool(Role::Dispatcher).await?))
+}
+
+/// Publishes a wake-up for a queued job, and returns its message id.
+pub async fn publish(publisher: &Publisher, job: Uuid) -> anyhow::Result<Uuid> {
+    let message = Uuid::new_v4();
+    let published = publisher.publish(message, job).await?;
+    anyhow::ensure!(published == Published::Accepted, "{published:?}");
+    Ok(message)
 }
 
 /// Claims what the outbox holds, under a token of its own.

@@ -8,7 +8,7 @@ use waybill::broker::{Published, Wakeup};
 use waybill::job::status::Role;
 use waybill_tests::wait;
 
-use super::{pass, publisher, receiver};
+use super::{pass, publish, publisher, receiver};
 use crate::store::world::World;
 
 async fn one(world: &World, worker: &str) -> anyhow::Result<Wakeup> {
@@ -21,7 +21,7 @@ async fn one(world: &World, worker: &str) -> anyhow::Result<Wakeup> {
 async fn clm_06_a_wakeup_that_is_handed_back_comes_back_after_its_delay_however_often() -> anyhow::Result<()> {
     let world = World::new().await?;
     let job = world.queued().await?;
-    assert_eq!(publisher(&world).await?.publish(Uuid::new_v4(), job).await?, Published::Accepted);
+    publish(&publisher(&world).await?, job).await?;
     let receiver = receiver(&world, "worker-1");
     for time in 1..=7 {
         let wakeup = one(&world, "worker-1").await?;
@@ -39,7 +39,7 @@ async fn clm_06_a_wakeup_that_is_handed_back_comes_back_after_its_delay_however_
 async fn brk_03_a_wakeup_is_received_only_where_its_destination_is_served() -> anyhow::Result<()> {
     let world = World::new().await?;
     let other = world.destination(world.tenant, json!({})).await?;
-    publisher(&world).await?.publish(Uuid::new_v4(), world.queued().await?).await?;
+    publish(&publisher(&world).await?, world.queued().await?).await?;
     let receiver = receiver(&world, "worker-1");
     assert_eq!(receiver.receive(&[other], 10).await?, []);
     assert_eq!(receiver.receive(&[], 10).await?, []);
@@ -50,7 +50,7 @@ async fn brk_03_a_wakeup_is_received_only_where_its_destination_is_served() -> a
 #[tokio::test]
 async fn brk_01_a_wakeup_whose_consumer_died_comes_again_when_its_hold_ends() -> anyhow::Result<()> {
     let world = World::new().await?;
-    publisher(&world).await?.publish(Uuid::new_v4(), world.queued().await?).await?;
+    publish(&publisher(&world).await?, world.queued().await?).await?;
     let (dead, living) = (receiver(&world, "worker-1"), receiver(&world, "worker-2"));
     let lost = one(&world, "worker-1").await?;
     pass(&world, "50 seconds").await?;
@@ -80,7 +80,7 @@ async fn cre_04_priority_orders_wakeups_across_destinations_and_then_the_time_th
         let mut job = world.new_job();
         (job.destination, job.priority) = (destination, priority);
         world.create(&job).await?;
-        publisher.publish(Uuid::new_v4(), job.id).await?;
+        publish(&publisher, job.id).await?;
         jobs.push(job.id);
     }
     let receiver = receiver(&world, "worker-1");
@@ -123,9 +123,7 @@ async fn brk_01_two_workers_at_once_never_hold_the_same_wakeup_and_leave_none() 
     let publisher = publisher(&world).await?;
     let mut published = BTreeSet::new();
     for _ in 0..30 {
-        let message = Uuid::new_v4();
-        publisher.publish(message, world.queued().await?).await?;
-        published.insert(message);
+        published.insert(publish(&publisher, world.queued().await?).await?);
     }
     let drain = async |worker| -> anyhow::Result<Vec<Uuid>> {
         let (receiver, mut messages) = (receiver(&world, worker), Vec::new());
@@ -150,7 +148,7 @@ async fn brk_01_a_wakeup_that_another_statement_locks_holds_nobody_up() -> anyho
     let publisher = publisher(&world).await?;
     let (first, second) = (world.queued().await?, world.queued().await?);
     for job in [first, second] {
-        publisher.publish(Uuid::new_v4(), job).await?;
+        publish(&publisher, job).await?;
     }
     let lock = format!("SELECT FROM wakeups WHERE job_id = '{first}' FOR UPDATE");
     let held = world.hold(Role::Worker, &lock).await?;
@@ -179,7 +177,7 @@ async fn brk_01_a_publish_wakes_a_worker_that_waits() -> anyhow::Result<()> {
         .await?)
     })
     .await?;
-    publisher.publish(Uuid::new_v4(), job).await?;
+    publish(&publisher, job).await?;
     let received = tokio::time::timeout(wait::BOUND, waiting).await.context("nothing woke the worker")???;
     assert_eq!(received.first().map(|wakeup| wakeup.job), Some(job));
     Ok(())

@@ -5,6 +5,7 @@ use std::time::Duration;
 use sqlx::Row as _;
 use uuid::Uuid;
 use waybill::job::status::{EventKind, Role, Status};
+use waybill::store::take_over::{self, Resolution, Resolve, TakeOver};
 use waybill::store::{self, Write};
 use waybill_tests::sftp_server::{Action, Behaviour, When};
 use waybill_tests::{House, Operation, Plan, Reach, SftpServer, Sshd, wait};
@@ -65,8 +66,14 @@ async fn lse_02_an_upload_longer_than_the_lease_is_renewed_and_completes() -> an
 
 /// Recovery's takeover of a Delivering attempt without evidence.
 async fn resolve(pool: &store::Pool, job: Uuid, attempt: Uuid) -> anyhow::Result<Write<()>> {
-    let proof = serde_json::json!({ "because": "no evidence" });
-    Ok(store::take_over_resolve(pool, job, attempt, "recovery-test", store::Resolution::OutcomeUnknown, proof).await?)
+    let resolve = Resolve {
+        take_over: TakeOver { job, attempt, run: Uuid::new_v4().to_string() },
+        resolution: Resolution::OutcomeUnknown,
+        proof: serde_json::json!({ "because": "no evidence" }),
+        look_after: LONG,
+        acknowledgment_within: None,
+    };
+    Ok(take_over::resolve(pool, resolve).await?)
 }
 
 #[tokio::test]
@@ -101,7 +108,8 @@ async fn aut_03_after_a_takeover_the_old_attempt_sends_and_records_nothing() -> 
     house.expire_lease(id).await?;
     let attempt = house.job(id).await?.attempt.unwrap_or_default();
     let recovery = house.database.store(Role::Recovery).await?;
-    let taken = store::take_over_requeue(&recovery, id, attempt, "recovery-test", 5).await?;
+    let taken =
+        take_over::requeue(&recovery, TakeOver { job: id, attempt, run: Uuid::new_v4().to_string() }, 5).await?;
     assert!(taken.is_written());
     held.let_go().await?;
     assert!(worker.stop().await?);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use waybill::job::status::{EventKind, FailureReason, Status};
-use waybill::store;
+use waybill::store::{self, Cancellation};
 use waybill_tests::house::DESTINATION;
 use waybill_tests::{House, Plan, Reach, Sshd, wait};
 
@@ -120,7 +120,7 @@ async fn lse_08_a_stop_request_found_by_a_release_ends_stopped() -> anyhow::Resu
     let held = HeldBuilds::hold(&house).await?;
     let id = house.create().await?;
     held.reached_by(1).await?;
-    house.cancel(id).await?;
+    assert!(matches!(house.cancel(id).await?, Cancellation::Recorded(_)));
     held.let_go().await?;
     house.until(id, Status::Stopped).await?;
     assert_eq!(kinds(&house.events(id).await?), [EventKind::Claimed, EventKind::Stopped]);

@@ -1,7 +1,5 @@
 //! Stop requests against running attempts.
 
-use std::time::Duration;
-
 use waybill::job::status::{CancellationOutcome, EventKind, Status};
 use waybill::store::Cancellation;
 use waybill_tests::sftp_server::{Action, Behaviour, When};

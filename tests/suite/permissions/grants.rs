@@ -26,6 +26,7 @@ const SELECT: &[(&str, &[Role], &str)] = &[
     ("destinations", BUT_DISPATCHER, ""),
     ("destination_checks", BUT_DISPATCHER, ""),
     ("final_names", BUT_DISPATCHER, ""),
+    ("final_name_uses", BUT_DISPATCHER, ""),
     ("looks", BUT_DISPATCHER, ""),
     ("accepted_losses", BUT_DISPATCHER, ""),
     ("allowed_transitions", BUT_DISPATCHER, ""),
@@ -70,6 +71,7 @@ const INSERT: &[(&str, &[Role], &str)] = &[
     ),
     ("destination_checks", &[Api, Worker], "id tenant_id destination_id requested_by"),
     ("final_names", &[Worker], "endpoint directory folded_name tenant_id delivery_key job_id reused held_since"),
+    ("final_name_uses", &[Worker], "job_id endpoint directory folded_name"),
     ("looks", &[Worker, Recovery, Reconciler], "job_id attempt_id purpose next_at until"),
     ("accepted_losses", &[Corrector], "job_id system timeline standing fences_intact statement accepted_by"),
     ("idempotency_keys", &[Api], "tenant_id key operation fingerprint started_by"),
@@ -105,10 +107,14 @@ const UPDATE: &[(&str, &[Role], &str)] = &[
     (
         "destinations",
         &[Worker],
-        "name revision manifest contract rules digests endpoint updated_at attention_since attention_why paused_until
-         pause_failures probe_job_id",
+        "name revision manifest contract rules digests endpoint updated_at attention_since attention_why paused_at
+         paused_until pause_failures probe_job_id probe_until",
     ),
-    ("destinations", &[Api], "enabled attention_since attention_why paused_until pause_failures probe_job_id"),
+    (
+        "destinations",
+        &[Api],
+        "enabled attention_since attention_why paused_at paused_until pause_failures probe_job_id probe_until",
+    ),
     ("destination_checks", &[Worker], "taken_by taken_until finished_at server server_fingerprint proof problem"),
     ("final_names", &[Worker], "tenant_id delivery_key job_id reused held_since"),
     ("looks", &[Worker], "owner token expires_at"),

@@ -99,6 +99,7 @@ async fn fen_10_the_temporary_name_is_on_record_before_the_fence_and_no_attempt_
     let baseline = Evidence::Baseline {
         look: Listing { at, found: Found::Absent, sha256: None, hashed_by: None },
         temporary: Some(temporary.clone()),
+        acknowledgments: None,
         reported: None,
     };
     assert!(store::append_evidence(&world.worker, of.job, of.attempt, "worker-1", &baseline).await?.is_written());

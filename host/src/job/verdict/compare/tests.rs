@@ -34,7 +34,7 @@ fn absent() -> Listing {
 }
 
 fn baseline(look: Listing) -> Evidence {
-    Evidence::Baseline { look, temporary: Some(".part".to_owned()), reported: None }
+    Evidence::Baseline { look, temporary: Some(".part".to_owned()), acknowledgments: None, reported: None }
 }
 
 /// A look that found this under the final name, and the temporary gone.
@@ -143,6 +143,7 @@ fn vrd_05_what_a_plugin_reports_changes_no_fact() {
                             Evidence::Baseline {
                                 look: before.clone(),
                                 temporary: Some(".part".to_owned()),
+                                acknowledgments: None,
                                 reported: Some(reported.clone()),
                             },
                             Evidence::Receipt(told),
