@@ -126,7 +126,7 @@ pub(super) fn plan(places: &[Place]) -> anyhow::Result<Vec<Planned>> {
             }
             Ok(Planned {
                 id: Uuid::now_v7(),
-                key: format!("{tenant}-{destination}-{}", country.to_lowercase()),
+                key: format!("{tenant}-{}-{}", short(destination), country.to_lowercase()),
                 country,
                 case: *case,
                 place: place.clone(),
@@ -134,6 +134,11 @@ pub(super) fn plan(places: &[Place]) -> anyhow::Result<Vec<Planned>> {
             })
         })
         .collect()
+}
+
+/// A destination's name, as short as it stands in file names.
+fn short(destination: &str) -> String {
+    destination.replace("northwind", "nw").replace("meridian", "md")
 }
 
 /// Creates the jobs.

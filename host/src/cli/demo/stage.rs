@@ -14,11 +14,11 @@ use super::jobs::{self, Case, Planned, TENANTS, the_one};
 use super::partners::{self, Servers, Site};
 use super::psql::Psql;
 use super::scenes::{self, Operator};
-use super::table::Told;
+use super::table::{Explained, Told};
 use super::verify::{Claims, FOREIGN, Witnesses};
 use super::watch::{self, Watch};
 use crate::app::{self, Embedded, Host};
-use crate::cli::explain::{self, Story};
+use crate::cli::explain;
 use crate::cli::output::Output;
 use crate::config::{Config, Directories, Dispatcher, Worker};
 use crate::embedded::postgres;
@@ -113,7 +113,7 @@ impl Stage {
             Err(_) => bail!("after {} s these jobs have not ended: {}", within.as_secs(), open(&operator, &jobs).await?),
         }
         self.watch.clear();
-        let witnesses = Witnesses { servers: &self.servers, crm: &crm, operator: &operator };
+        let witnesses = Witnesses { servers: &self.servers, crm: &crm, operator: &operator, fetched: directory.path().join("fetched") };
         let told = self
             .watch
             .step("fetching every file with OpenSSH's sftp, and computing it again in PostgreSQL", tell(&witnesses, &jobs))
@@ -199,9 +199,10 @@ fn copy_script(tenant: &jobs::Tenant) -> String {
 
 /// Asks the witnesses, and has two jobs explained.
 async fn tell(witnesses: &Witnesses<'_>, jobs: &[Planned]) -> anyhow::Result<Told> {
+    witnesses.fetch(jobs).await?;
     let rows = witnesses.ask(jobs).await?;
     let mut partners = Claims::default();
-    let files = witnesses.nothing_else(jobs, &rows, &mut partners).await?;
+    let files = witnesses.nothing_else(jobs, &rows, &mut partners)?;
     let mut explained = Vec::new();
     for case in [Case::StoppedWhileBuilding, Case::PartnerDown] {
         explained.push(explain(witnesses.operator, the_one(jobs, case)?).await?);
@@ -209,11 +210,12 @@ async fn tell(witnesses: &Witnesses<'_>, jobs: &[Planned]) -> anyhow::Result<Tol
     Ok(Told::new(rows, files, partners, explained))
 }
 
-async fn explain(operator: &Operator, planned: &Planned) -> anyhow::Result<Story> {
+async fn explain(operator: &Operator, planned: &Planned) -> anyhow::Result<Explained> {
     let job = operator.job(planned).await?;
     let events = store::events_of(&operator.reader, job.id).await?;
     let cancellations = store::cancellations_of(&operator.reader, job.tenant, job.id).await?;
-    Ok(explain::story(&job, &events, &cancellations))
+    let command = format!("waybill job explain {} --tenant {}", job.id, job.tenant);
+    Ok(Explained { command, story: explain::story(&job, &events, &cancellations) })
 }
 
 /// The jobs that have not ended, in words.

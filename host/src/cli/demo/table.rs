@@ -16,14 +16,21 @@ pub(super) struct Told {
     pub jobs: Vec<Row>,
     /// Files at the partners, all of them accounted for.
     pub files_at_partners: usize,
-    pub explained: Vec<Story>,
+    pub explained: Vec<Explained>,
     pub statements: usize,
     pub wrong: Vec<String>,
     pub seconds: f32,
 }
 
+/// One job's story, and how to have it told again.
+#[derive(Debug, Serialize)]
+pub(super) struct Explained {
+    pub command: String,
+    pub story: Story,
+}
+
 impl Told {
-    pub fn new(jobs: Vec<Row>, files_at_partners: usize, partners: Claims, explained: Vec<Story>) -> Self {
+    pub fn new(jobs: Vec<Row>, files_at_partners: usize, partners: Claims, explained: Vec<Explained>) -> Self {
         let statements = partners.made + jobs.iter().map(|row| row.claims.made).sum::<usize>();
         let of_jobs = jobs.iter().flat_map(|row| row.claims.wrong.iter().cloned());
         let wrong = of_jobs.chain(partners.wrong).collect();
@@ -46,9 +53,9 @@ impl Told {
 
     fn text(&self) -> String {
         let mut text = format!("\n{}\n", self.table());
-        for story in &self.explained {
+        for Explained { command, story } in &self.explained {
             // As above.
-            let _ = write!(text, "\n$ waybill job explain\n{story}");
+            let _ = write!(text, "\n$ {command}\n\n{story}");
         }
         if self.wrong.is_empty() {
             let delivered = self.jobs.iter().filter(|row| row.state == "Completed").count();

@@ -4,17 +4,20 @@
 //! PostgreSQL, which computes from the customers' rows what each file must be; and the host's record. A statement is made
 //! where they agree. What does not hold is said in a sentence, and the demo then fails.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use anyhow::Context as _;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::jobs::{self, Case, Planned};
-use super::partners::Servers;
+use super::partners::{Servers, Site};
 use super::psql::Psql;
 use super::scenes::Operator;
 use super::watch;
-use crate::embedded::openssh::OpenSshError;
 use crate::job::model::Job;
 use crate::job::status::{CancellationOutcome, EventKind, FailureReason, Status};
 use crate::store::{self, AttemptEvent, RecordedCancellation};
@@ -61,12 +64,25 @@ pub(super) struct Witnesses<'a> {
     pub servers: &'a Servers,
     pub crm: &'a Psql,
     pub operator: &'a Operator,
+    /// Where `fetch` puts what lies at the partners.
+    pub fetched: PathBuf,
 }
 
-/// Fetches at the same time; more would only wait for each other.
-const AT_ONCE: usize = 4;
+/// Files that PostgreSQL computes at the same time.
+const AT_ONCE: usize = 2;
 
 impl Witnesses<'_> {
+    /// Fetches everything that lies at the partners, with OpenSSH's own client.
+    pub async fn fetch(&self, jobs: &[Planned]) -> anyhow::Result<()> {
+        let site = |site: Site| async move {
+            let there = jobs.iter().filter(|job| job.place.site == site).map(|job| job.place.directory.as_str());
+            let directories: Vec<&str> = there.collect::<BTreeSet<_>>().into_iter().collect();
+            self.servers.at(site).mirror(&directories, &self.mirror(site)).await
+        };
+        tokio::try_join!(site(Site::Northwind), site(Site::Meridian), site(Site::West))?;
+        Ok(())
+    }
+
     /// Every job, in the order of the plan.
     pub async fn ask(&self, jobs: &[Planned]) -> anyhow::Result<Vec<Row>> {
         futures::stream::iter(jobs).map(|job| self.row(job)).buffered(AT_ONCE).try_collect().await
@@ -96,7 +112,7 @@ impl Witnesses<'_> {
         if planned.case.arrives() {
             self.arrived(planned, &job, &seen, &mut row).await?;
         } else {
-            self.stayed(planned, &job, &seen, &mut row).await?;
+            self.stayed(planned, &job, &seen, &mut row)?;
         }
         went_as_told(planned, &job, &seen, &mut row);
         Ok(row)
@@ -106,7 +122,7 @@ impl Witnesses<'_> {
     async fn arrived(&self, planned: &Planned, job: &Job, seen: &Seen, row: &mut Row) -> anyhow::Result<()> {
         let claims = &mut row.claims;
         claims.claim(job.status == Status::Completed, || format!("the job {} is {} and not Completed", planned.key, job.status));
-        let Some(bytes) = self.fetch(planned, &seen.final_name).await? else {
+        let Some(bytes) = self.fetched(planned, &seen.final_name)? else {
             claims.claim(false, || format!("the partner has no file {} of the job {}", seen.final_name, planned.key));
             return Ok(());
         };
@@ -124,23 +140,23 @@ impl Witnesses<'_> {
             "northwind" => String::new(),
             _ => format!("{sha256}  {}\n", seen.final_name.rsplit('/').next().unwrap_or_default()),
         };
-        let found = self.fetch(planned, &beside).await?;
+        let found = self.fetched(planned, &beside)?;
         claims.claim(found.as_deref() == Some(wanted.as_bytes()), || format!("{beside} beside the file of {} is not as agreed", planned.key));
         let publishes = seen.publishes(planned);
         claims.claim(publishes == 1, || format!("the partner's log shows {publishes} publishes of {}", seen.final_name));
-        let (label, rest) = if planned.place.partner == "northwind" { ("done-file", "") } else { ("checksum file", " and agrees") };
-        row.evidence = format!("{} rows. Fetched by sftp, authorized, and made by PostgreSQL: SHA-256 {}… each. The {label} is there{rest}; the server's log shows one publish", own.rows, sha256.get(..12).unwrap_or_default());
+        let label = if planned.place.partner == "northwind" { "done-file there" } else { "checksum file agrees" };
+        row.evidence = format!("SHA-256 {}… fetched by sftp = authorized = made by PostgreSQL of {} rows; {label}; one publish in the server's log", sha256.get(..12).unwrap_or_default(), own.rows);
         (row.file, row.bytes, row.rows, row.sha256) = (Some(seen.final_name.clone()), Some(bytes.len()), Some(own.rows), Some(sha256));
         Ok(())
     }
 
     /// A file that is not to be there.
-    async fn stayed(&self, planned: &Planned, job: &Job, seen: &Seen, row: &mut Row) -> anyhow::Result<()> {
+    fn stayed(&self, planned: &Planned, job: &Job, seen: &Seen, row: &mut Row) -> anyhow::Result<()> {
         let claims = &mut row.claims;
         let publishes = seen.publishes(planned);
         claims.claim(publishes == 0, || format!("the partner's log shows {publishes} publishes of {}", seen.final_name));
         claims.claim(job.publish_intended_at.is_none(), || format!("the job {} passed the publish fence", planned.key));
-        let found = self.fetch(planned, &seen.final_name).await?;
+        let found = self.fetched(planned, &seen.final_name)?;
         if planned.case == Case::NameOccupied {
             claims.claim(found.as_deref() == Some(FOREIGN), || format!("the file that somebody else had put under {} was touched", seen.final_name));
             row.file = Some(seen.final_name.clone());
@@ -152,13 +168,18 @@ impl Witnesses<'_> {
         Ok(())
     }
 
-    /// A file's bytes through OpenSSH's own client; `None` if the server says that it is not there.
-    async fn fetch(&self, planned: &Planned, name: &str) -> anyhow::Result<Option<Vec<u8>>> {
-        match self.servers.at(planned.place.site).fetch(&planned.at_partner(name)).await {
+    /// A file's bytes, as OpenSSH's own client fetched them; `None` if it was not there.
+    fn fetched(&self, planned: &Planned, name: &str) -> anyhow::Result<Option<Vec<u8>>> {
+        let path = self.mirror(planned.place.site).join(planned.at_partner(name));
+        match fs::read(&path) {
             Ok(bytes) => Ok(Some(bytes)),
-            Err(OpenSshError::ClientRefused { said, .. }) if said.contains("not found") => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
         }
+    }
+
+    fn mirror(&self, site: Site) -> PathBuf {
+        self.fetched.join(site.name())
     }
 
     /// What the file must be, computed in SQL from the customers' rows.
@@ -174,34 +195,42 @@ impl Witnesses<'_> {
         Ok(Own { rows: field()?.parse()?, bytes: field()?.parse()?, sha256: field()?.to_owned() })
     }
 
-    /// Everything that lies at the partners, against everything that is to lie there.
-    pub async fn nothing_else(&self, jobs: &[Planned], rows: &[Row], claims: &mut Claims) -> anyhow::Result<usize> {
+    /// Everything that lies at the partners, against everything that is to lie there. Answers how many files there are.
+    pub fn nothing_else(&self, jobs: &[Planned], rows: &[Row], claims: &mut Claims) -> anyhow::Result<usize> {
         let mut files = 0;
-        let mut seen = Vec::new();
-        for job in jobs {
-            for folder in job.place.site.folders() {
-                let folder = job.at_partner(folder);
-                if seen.contains(&(job.place.site, folder.clone())) {
-                    continue;
+        for site in Site::ALL {
+            let mut wanted: Vec<String> = Vec::new();
+            for (job, row) in jobs.iter().zip(rows).filter(|(job, _)| job.place.site == site) {
+                let Some(file) = &row.file else { continue };
+                wanted.push(job.at_partner(file));
+                if job.case.arrives() {
+                    wanted.push(job.at_partner(&job.beside(file)));
                 }
-                let mut wanted: Vec<String> = Vec::new();
-                for (other, row) in jobs.iter().zip(rows).filter(|(other, _)| other.place.site == job.place.site) {
-                    let Some(file) = &row.file else { continue };
-                    wanted.push(other.at_partner(file));
-                    if other.case.arrives() {
-                        wanted.push(other.at_partner(&other.beside(file)));
-                    }
-                }
-                let mut wanted: Vec<&str> = wanted.iter().filter_map(|path| path.strip_prefix(&folder)?.strip_prefix('/')).collect();
-                wanted.sort_unstable();
-                let found = self.servers.at(job.place.site).list(&folder).await?;
-                claims.claim(found == wanted, || format!("the partner's folder {folder} holds {found:?} and not {wanted:?}"));
-                files += found.len();
-                seen.push((job.place.site, folder));
             }
+            wanted.sort_unstable();
+            let mirror = self.mirror(site);
+            let mut found = Vec::new();
+            walk(&mirror, &mirror, &mut found)?;
+            found.sort_unstable();
+            claims.claim(found == wanted, || format!("at {} lies {found:?}, and not {wanted:?}", site.name()));
+            files += found.len();
         }
         Ok(files)
     }
+}
+
+/// The files below a directory, by their paths from the root.
+fn walk(root: &Path, directory: &Path, found: &mut Vec<String>) -> anyhow::Result<()> {
+    let cannot = || format!("{} cannot be read", directory.display());
+    for entry in fs::read_dir(directory).with_context(cannot)? {
+        let path = entry.with_context(cannot)?.path();
+        if path.is_dir() {
+            walk(root, &path, found)?;
+        } else {
+            found.push(path.strip_prefix(root).unwrap_or(&path).display().to_string());
+        }
+    }
+    Ok(())
 }
 
 /// PostgreSQL's own file.
@@ -281,9 +310,9 @@ fn went_as_told(planned: &Planned, job: &Job, seen: &Seen, row: &mut Row) {
             planned.key, planned.case, watch::state(job), job.attempt_count, seen.cancellations.iter().map(|one| one.outcome.as_str()).collect::<Vec<_>>())
     });
     if !evidence.is_empty() {
-        row.evidence = if row.evidence.is_empty() { evidence } else { format!("{evidence}. {}", row.evidence) };
+        row.evidence = if row.evidence.is_empty() { evidence } else { format!("{evidence}; {}", row.evidence) };
     }
-    if let Some(wrong) = told.wrong.first() {
-        row.evidence = format!("WRONG: {wrong}");
+    if !told.wrong.is_empty() {
+        row.evidence = "WRONG: see the end".to_owned();
     }
 }

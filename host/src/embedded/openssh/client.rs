@@ -1,5 +1,6 @@
 //! OpenSSH's own client, for proof that does not rest on our code.
 
+use std::path::Path;
 use std::process::Stdio;
 
 use tokio::io::AsyncWriteExt;
@@ -21,18 +22,13 @@ pub async fn put(server: &OpenSsh, bytes: &[u8], remote: &str) -> Result<(), Ope
     batch(server, &format!("put \"{}\" {}\n", local.display(), quoted(remote)?)).await.map(drop)
 }
 
-pub async fn list(server: &OpenSsh, remote: &str) -> Result<Vec<String>, OpenSshError> {
-    let listing = batch(server, &format!("ls -1a {}\n", quoted(remote)?)).await?;
-    let mut names: Vec<String> = listing
-        .lines()
-        // The client repeats its batch before the answers.
-        .filter(|line| !line.starts_with("sftp> "))
-        .filter_map(|line| line.trim_end().rsplit('/').next())
-        .filter(|name| !name.is_empty() && *name != "." && *name != "..")
-        .map(str::to_owned)
-        .collect();
-    names.sort_unstable();
-    Ok(names)
+pub async fn mirror(server: &OpenSsh, remote: &[&str], local: &Path) -> Result<(), OpenSshError> {
+    std::fs::create_dir_all(local).map_err(OpenSshError::io("make", local))?;
+    let mut commands = String::new();
+    for directory in remote {
+        commands.push_str(&format!("get -r {} \"{}\"\n", quoted(directory)?, local.display()));
+    }
+    batch(server, &commands).await.map(drop)
 }
 
 /// Runs commands of sftp's batch language; the first that fails ends it.
@@ -76,7 +72,7 @@ fn quoted(remote: &str) -> Result<String, OpenSshError> {
     Ok(format!("\"{remote}\""))
 }
 
-fn known_hosts(server: &OpenSsh, directory: &std::path::Path) -> Result<String, OpenSshError> {
+fn known_hosts(server: &OpenSsh, directory: &Path) -> Result<String, OpenSshError> {
     let path = directory.join("known_hosts");
     let line = format!("[127.0.0.1]:{} {}\n", server.port(), server.host_key()?);
     std::fs::write(&path, line).map_err(OpenSshError::io("write", &path))?;

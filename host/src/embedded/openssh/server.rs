@@ -147,9 +147,9 @@ impl OpenSsh {
         client::put(self, bytes, remote).await
     }
 
-    /// The names in a directory, hidden ones too, as OpenSSH's own client lists them.
-    pub async fn list(&self, remote: &str) -> Result<Vec<String>, OpenSshError> {
-        client::list(self, remote).await
+    /// Whole directories, hidden files too, fetched by OpenSSH's own client in one session.
+    pub async fn mirror(&self, remote: &[&str], local: &Path) -> Result<(), OpenSshError> {
+        client::mirror(self, remote, local).await
     }
 
     fn log(&self) -> PathBuf {
