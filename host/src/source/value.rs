@@ -151,7 +151,9 @@ fn jsonb(raw: &PgValueRef<'_>) -> Result<Value, String> {
 /// value's own header (digits, weight, sign, scale; two bytes each).
 fn numeric(raw: PgValueRef<'_>) -> Result<Value, String> {
     let scale = match (raw.format(), raw.as_bytes().map_err(|error| error.to_string())?) {
-        (PgValueFormat::Binary, [_, _, _, _, _, _, high, low, ..]) => Some(i64::from(u16::from_be_bytes([*high, *low]))),
+        (PgValueFormat::Binary, [_, _, _, _, _, _, high, low, ..]) => {
+            Some(i64::from(u16::from_be_bytes([*high, *low])))
+        }
         _ => None,
     };
     let number: BigDecimal =

@@ -59,13 +59,17 @@ fn contact(number: u32, dice: &mut Dice) -> Contact {
     let last_name = dice.one_of(country.last_names);
     let (city, postal) = *dice.one_from(country.cities);
     let company = (dice.below(100) < 62).then(|| company(country, last_name, dice));
-    let domain = company.as_deref().map_or_else(|| format!("post.{}.example", country.domain), |name| format!("{}.{}.example", host(name), country.domain));
+    let domain = company.as_deref().map_or_else(
+        || format!("post.{}.example", country.domain),
+        |name| format!("{}.{}.example", host(name), country.domain),
+    );
     Contact {
         number,
         first_name,
         last_name,
         email: format!("{}.{}{number}@{domain}", ascii(first_name), ascii(last_name)),
-        phone: (dice.below(100) < 85).then(|| format!("{} {} {:06}", country.prefix, 20 + dice.below(79), dice.below(1_000_000))),
+        phone: (dice.below(100) < 85)
+            .then(|| format!("{} {} {:06}", country.prefix, 20 + dice.below(79), dice.below(1_000_000))),
         street: street(country, dice),
         postal_code: digits(postal, dice),
         city,
@@ -97,7 +101,10 @@ fn street(country: &Country, dice: &mut Dice) -> String {
 
 /// `#` stands for a digit.
 fn digits(pattern: &str, dice: &mut Dice) -> String {
-    pattern.chars().map(|one| if one == '#' { char::from(b'0' + u8::try_from(dice.below(10)).unwrap_or(0)) } else { one }).collect()
+    pattern
+        .chars()
+        .map(|one| if one == '#' { char::from(b'0' + u8::try_from(dice.below(10)).unwrap_or(0)) } else { one })
+        .collect()
 }
 
 /// The letters of a company's name, as they would stand in its domain.
@@ -150,7 +157,13 @@ impl Contact {
         let credit = self.credit_limit.map(|cents| format!("{}.{:02}", cents / 100, cents % 100));
         let last_contact = self.last_contact.map(day);
         // To the second, and never the same for all.
-        let changed_at = format!("2026-10-{:02} {:02}:{:02}:{:02}+00", 1 + self.number % 28, self.number % 24, self.number % 60, self.number % 59);
+        let changed_at = format!(
+            "2026-10-{:02} {:02}:{:02}:{:02}+00",
+            1 + self.number % 28,
+            self.number % 24,
+            self.number % 60,
+            self.number % 59
+        );
         let fields = [
             Some(tenant),
             Some(&number),

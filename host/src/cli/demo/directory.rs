@@ -24,7 +24,10 @@ impl Directory {
     pub fn prepare(named: Option<&Path>) -> anyhow::Result<Self> {
         let directory = match named {
             None => Self::Temporary(
-                tempfile::Builder::new().prefix("waybill-demo-").tempdir().context("no temporary directory could be made")?,
+                tempfile::Builder::new()
+                    .prefix("waybill-demo-")
+                    .tempdir()
+                    .context("no temporary directory could be made")?,
             ),
             Some(path) => {
                 fs::create_dir_all(path).with_context(|| format!("the directory {} cannot be made", path.display()))?;

@@ -115,7 +115,8 @@ pub(super) struct Planned {
 pub(super) fn plan(places: &[Place]) -> anyhow::Result<Vec<Planned>> {
     PLAN.iter()
         .map(|(tenant, destination, country, case)| {
-            let owner = TENANTS.iter().find(|one| one.name == *tenant).with_context(|| format!("no tenant {tenant}"))?;
+            let owner =
+                TENANTS.iter().find(|one| one.name == *tenant).with_context(|| format!("no tenant {tenant}"))?;
             let place = places
                 .iter()
                 .find(|place| place.tenant == owner.id && place.name == *destination)

@@ -32,9 +32,11 @@ use stage::Stage;
 /// Starts a private PostgreSQL and private OpenSSH servers, loads 50,000 contacts of two tenants, delivers some twenty jobs
 /// to two partners with different conventions, and checks everything that it says about them.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit code 0: every statement was checked and holds; 1: one does not, or the demo could not run.\n\n\
+#[command(
+    after_help = "Exit code 0: every statement was checked and holds; 1: one does not, or the demo could not run.\n\n\
 It needs PostgreSQL's server and client, OpenSSH's server and client, and the plugins (`make plugins`). It listens on \
-loopback only, and takes everything down at its end.")]
+loopback only, and takes everything down at its end."
+)]
 pub struct Demo {
     /// Leave everything running at the end, until Ctrl-C, and say how to look around.
     #[arg(long)]
@@ -56,7 +58,10 @@ impl Demo {
         for plugin in ["csv-builder", "sftp-destination"] {
             let file = partners::plugin_file(&self.plugins, plugin);
             if !file.is_file() {
-                bail!("the plugin {} is not there; build it with `make plugins`, or name its directory with --plugins", file.display());
+                bail!(
+                    "the plugin {} is not there; build it with `make plugins`, or name its directory with --plugins",
+                    file.display()
+                );
             }
         }
         let directory = Directory::prepare(self.directory.as_deref())?;
@@ -96,7 +101,10 @@ fn interruption() -> anyhow::Result<CancellationToken> {
     Ok(interrupted)
 }
 
-async fn unless<T>(interrupted: &CancellationToken, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+async fn unless<T>(
+    interrupted: &CancellationToken,
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
     tokio::select! {
         biased;
         () = interrupted.cancelled() => bail!("interrupted; everything that was started is stopped again"),

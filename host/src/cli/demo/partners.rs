@@ -112,10 +112,14 @@ pub(super) fn onboard(partners: &Path, plugins: &Path, servers: &Servers, crm: &
         for (plugin, file) in [("csv-builder", "builder.wasm"), ("sftp-destination", "destination.wasm")] {
             let from = plugin_file(plugins, plugin);
             fs::copy(&from, directory.join(file)).with_context(|| {
-                format!("the plugin {} is not there; build it with `make plugins`, or name its directory with --plugins", from.display())
+                format!(
+                    "the plugin {} is not there; build it with `make plugins`, or name its directory with --plugins",
+                    from.display()
+                )
             })?;
         }
-        let mut document: Table = bundle.destinations.parse().context("the example of a destinations.toml is broken")?;
+        let mut document: Table =
+            bundle.destinations.parse().context("the example of a destinations.toml is broken")?;
         for destination in entries(&mut document)? {
             places.push(place(destination, bundle.name, servers, crm)?);
         }
@@ -127,7 +131,8 @@ pub(super) fn onboard(partners: &Path, plugins: &Path, servers: &Servers, crm: &
     for place in &places {
         for folder in place.site.folders() {
             let folder = servers.at(place.site).files().join(&place.directory).join(folder);
-            fs::create_dir_all(&folder).with_context(|| format!("the partner's {} cannot be made", folder.display()))?;
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("the partner's {} cannot be made", folder.display()))?;
         }
     }
     Ok(places)

@@ -73,7 +73,10 @@ impl Psql {
         command.env("PGCLIENTENCODING", "UTF8").current_dir("/").process_group(0).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().with_context(|| {
-            format!("{} could not be run; install it (Debian, Ubuntu: `apt-get install postgresql-client`)", self.program.display())
+            format!(
+                "{} could not be run; install it (Debian, Ubuntu: `apt-get install postgresql-client`)",
+                self.program.display()
+            )
         })
     }
 }

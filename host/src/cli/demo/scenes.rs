@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::jobs::{Case, OPERATOR, Planned, the_one};
 use super::line::Line;
 use super::psql::Held;
-use super::watch::Watch;
 use super::psql::Psql;
+use super::watch::Watch;
 use crate::embedded::openssh::OpenSsh;
 use crate::job::model::Job;
 use crate::job::status::{CancellationOutcome, EventKind, Status};
@@ -43,7 +43,9 @@ impl Operator {
     }
 
     pub async fn job(&self, job: &Planned) -> anyhow::Result<Job> {
-        store::find_tenant_job(&self.reader, job.place.tenant, job.id).await?.with_context(|| format!("the job {} is gone", job.key))
+        store::find_tenant_job(&self.reader, job.place.tenant, job.id)
+            .await?
+            .with_context(|| format!("the job {} is gone", job.key))
     }
 
     async fn reaches(&self, job: &Planned, status: Status) -> anyhow::Result<()> {
@@ -86,7 +88,10 @@ pub(super) async fn stop_while_building(
         tokio::time::sleep(LOOK_EVERY).await;
     }
     let recorded = operator.cancel(job, "the consents are being corrected").await?;
-    watch.tell(&format!("{}: its query waits for a locked table (pg_locks); asked to stop → {}", job.key, recorded.outcome))?;
+    watch.tell(&format!(
+        "{}: its query waits for a locked table (pg_locks); asked to stop → {}",
+        job.key, recorded.outcome
+    ))?;
     expect(job, recorded.outcome, CancellationOutcome::StopRequested)?;
     operator.reaches(job, Status::Stopped).await?;
     watch.tell(&format!("{}: stopped, with the table still locked", job.key))?;
@@ -126,15 +131,14 @@ pub(super) async fn partner_comes_back(
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
-    watch.tell(&format!("{}: the server is down; handed back with nothing sent, and the destination is paused", job.key))?;
+    watch.tell(&format!(
+        "{}: the server is down; handed back with nothing sent, and the destination is paused",
+        job.key
+    ))?;
     west.start_again().await?;
     watch.tell(&format!("{}: the server is up again; the pause ends by itself, with one job that tries", job.key))
 }
 
 fn expect(job: &Planned, found: CancellationOutcome, expected: CancellationOutcome) -> anyhow::Result<()> {
-    if found == expected {
-        Ok(())
-    } else {
-        bail!("the cancellation of {} came to {found}, not {expected}", job.key)
-    }
+    if found == expected { Ok(()) } else { bail!("the cancellation of {} came to {found}, not {expected}", job.key) }
 }

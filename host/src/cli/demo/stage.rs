@@ -64,7 +64,8 @@ impl Stage {
             })
             .await?;
         config.database.url = Some(database.url());
-        let address = postgres::running(&directory.data().join("postgres")).context("the private PostgreSQL is gone")?;
+        let address =
+            postgres::running(&directory.data().join("postgres")).context("the private PostgreSQL is gone")?;
         let psql = Psql::new(address, "postgres");
         watch.tell("PostgreSQL and three OpenSSH servers run, on loopback and a private socket")?;
         let (shutdown, hosts) = (CancellationToken::new(), TaskTracker::new());
@@ -77,7 +78,8 @@ impl Stage {
         let crm_url = crm_url(&directory.data().join("postgres"))?;
         let places = partners::onboard(&directory.partners(), plugins, &self.servers, &crm_url)?;
         let fill = self.watch.step("filling the customer database", fill(&self.psql, &crm));
-        let start = self.watch.step("compiling the partners' plugins", Host::start(&self.config, self.shutdown.clone()));
+        let start =
+            self.watch.step("compiling the partners' plugins", Host::start(&self.config, self.shutdown.clone()));
         let (contacts, host) = tokio::try_join!(fill, start)?;
         self.watch.tell(&format!("the customer database holds {contacts} contacts of two tenants"))?;
         self.watch.tell(&format!("two partners are onboarded, with {} destinations", places.len()))?;
@@ -110,13 +112,23 @@ impl Stage {
         };
         match tokio::time::timeout(within, all).await {
             Ok(done) => drop(done?),
-            Err(_) => bail!("after {} s these jobs have not ended: {}", within.as_secs(), open(&operator, &jobs).await?),
+            Err(_) => {
+                bail!("after {} s these jobs have not ended: {}", within.as_secs(), open(&operator, &jobs).await?)
+            }
         }
         self.watch.clear();
-        let witnesses = Witnesses { servers: &self.servers, crm: &crm, operator: &operator, fetched: directory.path().join("fetched") };
+        let witnesses = Witnesses {
+            servers: &self.servers,
+            crm: &crm,
+            operator: &operator,
+            fetched: directory.path().join("fetched"),
+        };
         let told = self
             .watch
-            .step("fetching every file with OpenSSH's sftp, and computing it again in PostgreSQL", tell(&witnesses, &jobs))
+            .step(
+                "fetching every file with OpenSSH's sftp, and computing it again in PostgreSQL",
+                tell(&witnesses, &jobs),
+            )
             .await;
         operator.api.close().await;
         operator.reader.close().await;
@@ -134,7 +146,10 @@ impl Stage {
     /// How to look around while it runs.
     pub fn look_around(&self, directory: &Directory) -> anyhow::Result<String> {
         let data = directory.data();
-        let mut text = format!("\nEverything still runs, worker included, until Ctrl-C; all of it is in {}.\n\n", directory.path().display());
+        let mut text = format!(
+            "\nEverything still runs, worker included, until Ctrl-C; all of it is in {}.\n\n",
+            directory.path().display()
+        );
         let mut add = |line: String| {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "  {line}");
@@ -146,10 +161,20 @@ impl Stage {
         add("waybill --embedded job explain JOB --tenant TENANT".to_owned());
         add("waybill --embedded job create --tenant TENANT --destination ID --scope country=DK --as you    # ids: partners/*/destinations.toml".to_owned());
         let address = postgres::running(&data.join("postgres")).context("the private PostgreSQL is gone")?;
-        add(format!("psql -h {} -U {} crm    # or postgres, for the host's own tables", address.socket_directory.display(), postgres::SUPERUSER));
+        add(format!(
+            "psql -h {} -U {} crm    # or postgres, for the host's own tables",
+            address.socket_directory.display(),
+            postgres::SUPERUSER
+        ));
         for site in Site::ALL {
             let server = self.servers.at(site);
-            add(format!("sftp -P {} -i {} {}@127.0.0.1    # {}", server.port(), server.client_key().display(), server.user(), site.name()));
+            add(format!(
+                "sftp -P {} -i {} {}@127.0.0.1    # {}",
+                server.port(),
+                server.client_key().display(),
+                server.user(),
+                site.name()
+            ));
         }
         Ok(text)
     }
@@ -223,5 +248,8 @@ async fn open(operator: &Operator, jobs: &[Planned]) -> anyhow::Result<String> {
     let found = watch::all(&operator.reader).await?;
     let status = |job: &Planned| found.get(&job.id).map(|row| row.status);
     let open = jobs.iter().filter(|job| !status(job).is_some_and(Status::is_terminal));
-    Ok(open.map(|job| format!("{} ({})", job.key, status(job).map_or("gone", Status::as_str))).collect::<Vec<_>>().join(", "))
+    Ok(open
+        .map(|job| format!("{} ({})", job.key, status(job).map_or("gone", Status::as_str)))
+        .collect::<Vec<_>>()
+        .join(", "))
 }

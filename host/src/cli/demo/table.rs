@@ -3,12 +3,21 @@
 use std::fmt::Write as _;
 
 use anyhow::bail;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets::UTF8_HORIZONTAL_ONLY};
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, presets::UTF8_HORIZONTAL_ONLY,
+};
 use serde::Serialize;
 
 use super::verify::{Claims, Row};
 use crate::cli::explain::Story;
 use crate::cli::output::Output;
+
+/// What stands behind the last column.
+const EVIDENCE: &str = "
+Evidence of a delivered job: the SHA-256 of its file, as OpenSSH's own sftp fetched it from the partner. It is the one that was
+authorized, and the one that PostgreSQL computes in SQL from the customers' rows; the file beside it is as agreed, and the
+partner's own log shows one publish of the name. Of every other job nothing of ours lies at any partner, and no log shows a publish.
+";
 
 /// Everything that the demo says at its end.
 #[derive(Debug, Serialize)]
@@ -52,7 +61,7 @@ impl Told {
     }
 
     fn text(&self) -> String {
-        let mut text = format!("\n{}\n", self.table());
+        let mut text = format!("\n{}\n{EVIDENCE}", self.table());
         for Explained { command, story } in &self.explained {
             // As above.
             let _ = write!(text, "\n$ {command}\n\n{story}");
@@ -73,11 +82,18 @@ impl Told {
 
     fn table(&self) -> Table {
         let mut table = Table::new();
-        table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+        let lines = UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none());
+        table.load_style(lines).set_content_arrangement(ContentArrangement::Dynamic);
         if table.width().is_none() {
             table.set_width(150);
         }
         table.set_header(["job", "state", "file", "bytes", "evidence"]);
+        // Names are copied from here, so they stay on one line.
+        for whole in [1, 2, 3] {
+            if let Some(column) = table.column_mut(whole) {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
         if let Some(bytes) = table.column_mut(3) {
             bytes.set_cell_alignment(CellAlignment::Right);
         }

@@ -121,7 +121,9 @@ impl Witnesses<'_> {
     /// A file that is to be there.
     async fn arrived(&self, planned: &Planned, job: &Job, seen: &Seen, row: &mut Row) -> anyhow::Result<()> {
         let claims = &mut row.claims;
-        claims.claim(job.status == Status::Completed, || format!("the job {} is {} and not Completed", planned.key, job.status));
+        claims.claim(job.status == Status::Completed, || {
+            format!("the job {} is {} and not Completed", planned.key, job.status)
+        });
         let Some(bytes) = self.fetched(planned, &seen.final_name)? else {
             claims.claim(false, || format!("the partner has no file {} of the job {}", seen.final_name, planned.key));
             return Ok(());
@@ -141,12 +143,16 @@ impl Witnesses<'_> {
             _ => format!("{sha256}  {}\n", seen.final_name.rsplit('/').next().unwrap_or_default()),
         };
         let found = self.fetched(planned, &beside)?;
-        claims.claim(found.as_deref() == Some(wanted.as_bytes()), || format!("{beside} beside the file of {} is not as agreed", planned.key));
+        claims.claim(found.as_deref() == Some(wanted.as_bytes()), || {
+            format!("{beside} beside the file of {} is not as agreed", planned.key)
+        });
         let publishes = seen.publishes(planned);
-        claims.claim(publishes == 1, || format!("the partner's log shows {publishes} publishes of {}", seen.final_name));
-        let label = if planned.place.partner == "northwind" { "done-file there" } else { "checksum file agrees" };
-        row.evidence = format!("SHA-256 {}… fetched by sftp = authorized = made by PostgreSQL of {} rows; {label}; one publish in the server's log", sha256.get(..12).unwrap_or_default(), own.rows);
-        (row.file, row.bytes, row.rows, row.sha256) = (Some(seen.final_name.clone()), Some(bytes.len()), Some(own.rows), Some(sha256));
+        claims
+            .claim(publishes == 1, || format!("the partner's log shows {publishes} publishes of {}", seen.final_name));
+        let label = if planned.place.partner == "northwind" { "done-file" } else { "checksum file" };
+        row.evidence = format!("{}…  {} rows, {label}", sha256.get(..12).unwrap_or_default(), own.rows);
+        (row.file, row.bytes, row.rows, row.sha256) =
+            (Some(seen.final_name.clone()), Some(bytes.len()), Some(own.rows), Some(sha256));
         Ok(())
     }
 
@@ -154,16 +160,21 @@ impl Witnesses<'_> {
     fn stayed(&self, planned: &Planned, job: &Job, seen: &Seen, row: &mut Row) -> anyhow::Result<()> {
         let claims = &mut row.claims;
         let publishes = seen.publishes(planned);
-        claims.claim(publishes == 0, || format!("the partner's log shows {publishes} publishes of {}", seen.final_name));
+        claims
+            .claim(publishes == 0, || format!("the partner's log shows {publishes} publishes of {}", seen.final_name));
         claims.claim(job.publish_intended_at.is_none(), || format!("the job {} passed the publish fence", planned.key));
         let found = self.fetched(planned, &seen.final_name)?;
         if planned.case == Case::NameOccupied {
-            claims.claim(found.as_deref() == Some(FOREIGN), || format!("the file that somebody else had put under {} was touched", seen.final_name));
+            claims.claim(found.as_deref() == Some(FOREIGN), || {
+                format!("the file that somebody else had put under {} was touched", seen.final_name)
+            });
             row.file = Some(seen.final_name.clone());
             row.bytes = found.as_ref().map(Vec::len);
             row.sha256 = found.map(|bytes| data_encoding::HEXLOWER.encode(&Sha256::digest(&bytes)));
         } else {
-            claims.claim(found.is_none(), || format!("the partner has a file {} of the job {}", seen.final_name, planned.key));
+            claims.claim(found.is_none(), || {
+                format!("the partner has a file {} of the job {}", seen.final_name, planned.key)
+            });
         }
         Ok(())
     }
@@ -275,32 +286,39 @@ fn went_as_told(planned: &Planned, job: &Job, seen: &Seen, row: &mut Row) {
     let (holds, evidence) = match planned.case {
         Case::Plain => (job.attempt_count == 1, String::new()),
         Case::CanceledWhileQueued => (
-            job.status == Status::Canceled && job.attempt_count == 0 && seen.events.is_empty() && seen.answered(CancellationOutcome::CanceledWhileQueued),
-            "CanceledWhileQueued; never claimed. Nothing at the partner".to_owned(),
+            job.status == Status::Canceled
+                && job.attempt_count == 0
+                && seen.events.is_empty()
+                && seen.answered(CancellationOutcome::CanceledWhileQueued),
+            "CanceledWhileQueued; never claimed".to_owned(),
         ),
         Case::StoppedWhileBuilding => (
-            job.status == Status::Stopped && !sent && seen.has(EventKind::Stopped) && seen.answered(CancellationOutcome::StopRequested),
-            "StopRequested, then Stopped; delivery never authorized. Nothing at the partner".to_owned(),
+            job.status == Status::Stopped
+                && !sent
+                && seen.has(EventKind::Stopped)
+                && seen.answered(CancellationOutcome::StopRequested),
+            "StopRequested; never authorized".to_owned(),
         ),
         Case::TooLate => {
             let found_delivering = seen.cancellations.iter().any(|one| one.found_status == Status::Delivering);
-            (seen.answered(CancellationOutcome::TooLate) && found_delivering, String::from("The stop request was answered TooLate"))
+            (seen.answered(CancellationOutcome::TooLate) && found_delivering, "TooLate".to_owned())
         }
         Case::NameOccupied => (
             job.failure_reason == Some(FailureReason::FinalNameOccupied) && !sent,
-            "Nothing sent; the other file is as it was, fetched by sftp".to_owned(),
+            "nothing sent; the other file is as it was".to_owned(),
         ),
         Case::Refused => (
             job.status == Status::Rejected && job.attempt_count == 0 && rejected == "scope_forbidden",
-            format!("Policy: {rejected}; never claimed. Nothing at the partner"),
+            format!("policy: {rejected}; never claimed"),
         ),
-        Case::PartnerDown => (
-            job.attempt_count >= 2 && seen.has(EventKind::ReleasedByWorker),
-            format!("Handed back while the server was down, delivered by attempt {}", job.attempt_count),
-        ),
+        Case::PartnerDown => {
+            (job.attempt_count >= 2 && seen.has(EventKind::ReleasedByWorker), format!("attempt {}", job.attempt_count))
+        }
         Case::NotEncodable => (
-            job.failure_reason == Some(FailureReason::BuildFailed) && !sent && cause.contains("encoding without the character"),
-            "The file could not be built, and no letter was replaced in silence. Nothing at the partner".to_owned(),
+            job.failure_reason == Some(FailureReason::BuildFailed)
+                && !sent
+                && cause.contains("encoding without the character"),
+            "not built; no letter was replaced in silence".to_owned(),
         ),
     };
     let told = &mut row.claims;
@@ -310,7 +328,7 @@ fn went_as_told(planned: &Planned, job: &Job, seen: &Seen, row: &mut Row) {
             planned.key, planned.case, watch::state(job), job.attempt_count, seen.cancellations.iter().map(|one| one.outcome.as_str()).collect::<Vec<_>>())
     });
     if !evidence.is_empty() {
-        row.evidence = if row.evidence.is_empty() { evidence } else { format!("{evidence}; {}", row.evidence) };
+        row.evidence = if row.evidence.is_empty() { evidence } else { format!("{}, {evidence}", row.evidence) };
     }
     if !told.wrong.is_empty() {
         row.evidence = "WRONG: see the end".to_owned();

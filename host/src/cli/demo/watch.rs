@@ -23,7 +23,11 @@ pub(super) struct Watch {
 impl Watch {
     pub fn new(output: Output) -> Self {
         // Bars go to standard error, and hide themselves where that is no terminal.
-        let bars = if output.is_json() { MultiProgress::with_draw_target(ProgressDrawTarget::hidden()) } else { MultiProgress::new() };
+        let bars = if output.is_json() {
+            MultiProgress::with_draw_target(ProgressDrawTarget::hidden())
+        } else {
+            MultiProgress::new()
+        };
         Self { output, bars }
     }
 
@@ -59,7 +63,8 @@ impl Watch {
                 }
             }
             for (destination, bar) in &bars {
-                let of_it = || jobs.iter().filter(|job| job.place.id == *destination).filter_map(|job| found.get(&job.id));
+                let of_it =
+                    || jobs.iter().filter(|job| job.place.id == *destination).filter_map(|job| found.get(&job.id));
                 bar.set_position(u64::try_from(of_it().filter(|row| row.status.is_terminal()).count()).unwrap_or(0));
                 bar.set_message(counts(of_it()));
             }
