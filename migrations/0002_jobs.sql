@@ -126,6 +126,7 @@ CREATE UNIQUE INDEX uq_export_jobs_one_replacement ON export_jobs (tenant_id, re
 CREATE INDEX ix_export_jobs_key ON export_jobs (tenant_id, delivery_key);
 CREATE INDEX ix_export_jobs_lease ON export_jobs (lease_expires_at) WHERE status IN ('Running', 'Delivering');
 CREATE INDEX ix_export_jobs_woken ON export_jobs (woken_at) WHERE status = 'Queued';
+CREATE INDEX ix_export_jobs_stop ON export_jobs (attempt_id) WHERE status = 'Running' AND stop_request_id IS NOT NULL;
 CREATE INDEX ix_export_jobs_unknown ON export_jobs (id) WHERE status = 'OutcomeUnknown';
 CREATE INDEX ix_export_jobs_newest ON export_jobs (tenant_id, created_at DESC, id DESC);
 CREATE INDEX ix_export_jobs_live ON export_jobs (destination_id, status) WHERE status IN ('Queued', 'Running', 'Delivering', 'OutcomeUnknown');

@@ -202,7 +202,10 @@ async fn maintenance(address: &Address) -> anyhow::Result<PgConnection> {
 }
 
 fn options(address: &Address, role: &str) -> PgConnectOptions {
-    PgConnectOptions::new_without_pgpass().host(&address.socket_directory.to_string_lossy()).port(address.port).username(role)
+    PgConnectOptions::new_without_pgpass()
+        .host(&address.socket_directory.to_string_lossy())
+        .port(address.port)
+        .username(role)
 }
 
 /// Names and contents: a changed file is another template.

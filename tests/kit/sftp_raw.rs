@@ -61,7 +61,8 @@ impl Request {
     }
 
     fn number(&self, at: usize) -> anyhow::Result<u32> {
-        let bytes = self.body.get(at..at + 4).with_context(|| format!("a packet of type {} is too short", self.kind))?;
+        let bytes =
+            self.body.get(at..at + 4).with_context(|| format!("a packet of type {} is too short", self.kind))?;
         Ok(u32::from_be_bytes(bytes.try_into()?))
     }
 }

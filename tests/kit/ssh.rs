@@ -81,15 +81,9 @@ impl SshServer {
             nodelay: true,
             ..server::Config::default()
         };
-        config.preferred.cipher =
-            Cow::Owned(vec![cipher::AES_256_GCM, cipher::AES_128_GCM, cipher::CHACHA20_POLY1305]);
+        config.preferred.cipher = Cow::Owned(vec![cipher::AES_256_GCM, cipher::AES_128_GCM, cipher::CHACHA20_POLY1305]);
         let ended = CancellationToken::new();
-        tokio::spawn(ended.clone().run_until_cancelled_owned(accept(
-            listener,
-            Arc::new(config),
-            serve,
-            ended.clone(),
-        )));
+        tokio::spawn(ended.clone().run_until_cancelled_owned(accept(listener, Arc::new(config), serve, ended.clone())));
         Ok(Self { port, host_key, _end: ended.drop_guard() })
     }
 

@@ -4,4 +4,5 @@
 //! `requirements.txt`, each test named by the id that it shows.
 
 mod kit;
+mod remote;
 mod tidy;

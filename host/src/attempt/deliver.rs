@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::Work;
 use super::before;
@@ -14,10 +15,15 @@ use super::look::{self, Looks};
 use super::prepare::Prepared;
 use super::record::{Delivered, End, KeyHistory, Record};
 use crate::job::evidence::{Evidence, PublishForm, Receipt};
-use crate::job::facts::Listing;
+use crate::job::facts::{Found, Listing};
 use crate::job::verdict::compare::{self, OnRecord};
 use crate::job::verdict::{Before, Conclusion, NotDeliveredProof, conclude};
-use crate::remote::{self, Reader, ScratchNames, Sending, Session, Writer};
+use crate::remote::{
+    self, Fence, Journal, Licence, Names, Reader, ScratchNames, Sending, Session, Writer, WriterParts,
+};
+
+/// How long a remote operation that a dropped call left behind may still take before it counts as unanswered.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The recorded baseline, and what it allows.
 struct Baseline {
@@ -33,26 +39,39 @@ pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Ses
         Ok(baseline) => baseline,
         Err(end) => return End::Delivered(end),
     };
-    let form = match form(work, record.as_ref(), session, baseline.overwrite).await {
+    let form = match form(work, record.as_ref(), session, prepared, baseline.overwrite).await {
         Ok(form) => form,
         Err(why) => return never_sent(record.as_ref(), why).await,
     };
-    let reader = Reader::new(session.clone(), prepared.names.clone());
-    let writer = Writer::new(
-        session.clone(),
-        prepared.names.clone(),
+    // Exclusive create has no temporary file: the final name is written at the publish.
+    let names = if form == PublishForm::ExclusiveCreate {
+        Arc::new(Names { temporary: None, ..prepared.names.as_ref().clone() })
+    } else {
+        Arc::clone(&prepared.names)
+    };
+    let contract = &work.bundle.manifest.contract;
+    let licence = Licence {
         form,
-        prepared.file.clone(),
-        Arc::clone(record) as Arc<dyn remote::Fence>,
-        Arc::clone(record) as Arc<dyn remote::Journal>,
-    );
+        overwrite_agreed: baseline.overwrite,
+        baseline_showed_file: matches!(baseline.look.found, Found::Present(_)),
+    };
+    let reader = Reader::new(session.clone(), Arc::clone(&names), CancellationToken::new());
+    let writer = Writer::new(WriterParts {
+        session: session.clone(),
+        names: Arc::clone(&names),
+        file: prepared.file.clone(),
+        licence,
+        listing_hidden: contract.listing_hidden,
+        fence: Arc::clone(record) as Arc<dyn Fence>,
+        journal: Arc::clone(record) as Arc<dyn Journal>,
+    });
     let began = Instant::now();
     let called = work
         .bundle
         .deliver(&work.destination, &work.job, &prepared.expected, &baseline.look, reader, writer.clone())
         .await;
     // A call that was dropped leaves its remote operation running: the journal is read when that has ended.
-    let sending = writer.outcome().await;
+    let sending = writer.outcome(PATIENCE).await;
     let answered = Instant::now();
     let mut receipt = receipt(&sending);
     match called {
@@ -60,7 +79,7 @@ pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Ses
         Err(error) => receipt.call = Some(error.to_string()),
     }
     settle(work, &sending).await;
-    let looks = look::at_the_end(work, session, prepared, baseline.acknowledgments.as_deref(), &sending).await;
+    let looks = look::at_the_end(work, session, &names, baseline.acknowledgments.as_deref(), &sending).await;
     let waited = Waited { since_began: began.elapsed(), since_answer: answered.elapsed() };
     end(work, record.as_ref(), &writer, &baseline, prepared, sending, receipt, looks, waited).await
 }
@@ -75,10 +94,10 @@ async fn baseline(
     // Without the record of the others nothing under the final name is identified, which is the cautious side.
     let history = record.history().await.unwrap_or_else(|_| KeyHistory::unreadable());
     let seen = before::look(work, session, &prepared.expected.name, &history).await;
-    let acknowledgments = look::acknowledgments_there(work, session, prepared).await;
-    let reader = Reader::new(session.clone(), prepared.names.clone());
+    let acknowledgments = look::acknowledgments_there(work, session, &prepared.names).await;
     // The plugin is asked without a way to stop it: from here on a stop request is too late.
-    let asked = tokio_util::sync::CancellationToken::new();
+    let asked = CancellationToken::new();
+    let reader = Reader::new(session.clone(), Arc::clone(&prepared.names), asked.clone());
     let reported =
         work.bundle.baseline(&work.destination, &work.job, &prepared.expected.name, reader, &asked).await.ok();
     for difference in reported.iter().flat_map(|reported| compare::differences(&seen.look, reported)) {
@@ -105,13 +124,20 @@ async fn baseline(
 }
 
 /// The form of the publish, fixed before the fence: by what this server was shown to do, now or earlier.
-async fn form(work: &Work, record: &dyn Record, session: &Session, overwrite: bool) -> Result<PublishForm, String> {
+async fn form(
+    work: &Work,
+    record: &dyn Record,
+    session: &Session,
+    prepared: &Prepared,
+    overwrite: bool,
+) -> Result<PublishForm, String> {
     let server = session.server();
     let known = record.proof(server).await.map_err(|error| error.to_string())?;
     let proof = if let Some(proof) = known {
         proof
     } else {
-        let scratch = ScratchNames::new(&work.bundle.manifest.names.temporary);
+        let scratch = ScratchNames::mint(&work.bundle.manifest.names.temporary, &prepared.expected.name)
+            .map_err(|error| error.to_string())?;
         let proof = remote::prove(session, &scratch)
             .await
             .map_err(|error| format!("the server could not be tried on scratch names: {error}"))?;
@@ -147,7 +173,7 @@ async fn never_sent(record: &dyn Record, why: String) -> End {
 
 fn receipt(sending: &Sending) -> Receipt {
     Receipt {
-        bytes_read_back: sending.sent.as_ref().map(|sent| sent.bytes),
+        bytes_read_back: sending.sent.as_ref().filter(|sent| sent.read_back).map(|sent| sent.bytes),
         auxiliary: sending.put.clone(),
         temporary_removed: sending.temporary_removed,
         ..Receipt::default()
@@ -186,6 +212,7 @@ async fn end(
     look::add_to(&mut receipt, looks);
     let history = record.history().await.unwrap_or_else(|_| KeyHistory::unreadable());
     let contract = &work.bundle.manifest.contract;
+    let names_a_temporary = receipt.temporary.is_some();
     let publish = sending.publish.as_ref().map(|(form, answer)| (*form, answer));
     let evidence = [baseline.evidence.clone(), Evidence::Receipt(receipt.clone())];
     let conclusion = conclude(&compare::facts(&OnRecord {
@@ -200,8 +227,8 @@ async fn end(
         looked_after: waited.since_began,
         looked_since_answer: waited.since_answer,
     }));
-    if contract.may_remove_temporaries && matches!(conclusion, Conclusion::NotDelivered(_)) && sending.sent_something {
-        receipt.temporary_removed = Some(writer.remove_temporary().await.is_ok());
+    if contract.may_remove_temporaries && matches!(conclusion, Conclusion::NotDelivered(_)) && names_a_temporary {
+        receipt.temporary_removed = writer.remove_temporary().await.ok();
     }
     receipt.conclusion = Some(conclusion.code().to_owned());
     for difference in &receipt.differences {

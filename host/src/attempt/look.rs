@@ -3,16 +3,18 @@
 //! What the plugin reported is kept beside them, and each difference is put in words. A session that was lost during the
 //! delivery is replaced by a fresh one for looking; where none can be had, nothing is known, and that is what is said.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use super::Work;
-use super::prepare::Prepared;
 use crate::job::evidence::{Acknowledged, Receipt};
 use crate::job::facts::{Found, Listing};
 use crate::job::names::Parts;
 use crate::job::verdict::acknowledgment::{File, MAX_BYTES, Reader as Acknowledgments};
 use crate::job::verdict::compare;
-use crate::remote::{self, Reader, Sending, Session};
+use crate::remote::{self, Names, Reader, Sending, Session};
 
 /// How long a fresh session for looking may take.
 const RECONNECT_WITHIN: Duration = Duration::from_secs(20);
@@ -31,7 +33,7 @@ pub(super) struct Looks {
 pub(super) async fn at_the_end(
     work: &Work,
     session: &Session,
-    prepared: &Prepared,
+    names: &Arc<Names>,
     there_before: Option<&[String]>,
     sending: &Sending,
 ) -> Looks {
@@ -39,15 +41,15 @@ pub(super) async fn at_the_end(
     let session = match &fresh {
         None => session,
         Some(Ok(fresh)) => fresh,
-        Some(Err(why)) => return nothing_known(prepared, why),
+        Some(Err(why)) => return nothing_known(names, why),
     };
     let read_back = work.bundle.manifest.limits.read_back_bytes();
-    let final_name = remote::look(session, &prepared.expected.name, read_back).await;
-    let temporary = match &prepared.names.temporary {
+    let final_name = remote::look(session, &names.final_name, read_back).await;
+    let temporary = match &names.temporary {
         Some(name) => Some(remote::look(session, name, 0).await),
         None => None,
     };
-    let acknowledgment = acknowledgment(work, session, prepared, there_before, sending).await;
+    let acknowledgment = acknowledgment(work, session, names, there_before, sending).await;
     if let Some(Ok(fresh)) = fresh {
         fresh.close().await;
     }
@@ -62,7 +64,7 @@ async fn reconnect(work: &Work) -> Result<Session, String> {
     }
 }
 
-fn nothing_known(prepared: &Prepared, why: &str) -> Looks {
+fn nothing_known(names: &Arc<Names>, why: &str) -> Looks {
     let unknown = |at: &str| Listing {
         at: at.to_owned(),
         found: Found::Unknown { why: why.to_owned() },
@@ -70,8 +72,8 @@ fn nothing_known(prepared: &Prepared, why: &str) -> Looks {
         hashed_by: None,
     };
     Looks {
-        final_name: unknown(&prepared.expected.name),
-        temporary: prepared.names.temporary.as_deref().map(unknown),
+        final_name: unknown(&names.final_name),
+        temporary: names.temporary.as_deref().map(unknown),
         acknowledgment: None,
     }
 }
@@ -89,9 +91,9 @@ pub(super) fn add_to(receipt: &mut Receipt, looks: Looks) {
 
 /// Acknowledgment files that are there before anything is sent; they say nothing of this attempt. `None` where none are
 /// agreed or they cannot be listed: then none that is found later was shown to be new.
-pub(super) async fn acknowledgments_there(work: &Work, session: &Session, prepared: &Prepared) -> Option<Vec<String>> {
+pub(super) async fn acknowledgments_there(work: &Work, session: &Session, names: &Arc<Names>) -> Option<Vec<String>> {
     work.bundle.manifest.contract.acknowledgment.as_ref()?;
-    let reader = Reader::new(session.clone(), prepared.names.clone());
+    let reader = Reader::new(session.clone(), Arc::clone(names), CancellationToken::new());
     reader.acknowledgments(MOST_ACKNOWLEDGMENTS).await.ok()
 }
 
@@ -99,7 +101,7 @@ pub(super) async fn acknowledgments_there(work: &Work, session: &Session, prepar
 async fn acknowledgment(
     work: &Work,
     session: &Session,
-    prepared: &Prepared,
+    names: &Arc<Names>,
     there_before: Option<&[String]>,
     sending: &Sending,
 ) -> Option<Acknowledged> {
@@ -107,8 +109,8 @@ async fn acknowledgment(
     let there_before = there_before?;
     let expressions = Acknowledgments::new(contract, contract).ok()?;
     let attempt = work.job.attempt.to_string();
-    let parts = Parts { key: &work.job.delivery_key, attempt: &attempt, final_name: &prepared.expected.name };
-    let reader = Reader::new(session.clone(), prepared.names.clone());
+    let parts = Parts { key: &work.job.delivery_key, attempt: &attempt, final_name: &names.final_name };
+    let reader = Reader::new(session.clone(), Arc::clone(names), CancellationToken::new());
     let mut best = None;
     for name in reader.acknowledgments(MOST_ACKNOWLEDGMENTS).await.unwrap_or_default() {
         let most = u32::try_from(MAX_BYTES + 1).unwrap_or(u32::MAX);

@@ -4,6 +4,8 @@
 //! A stop request, a lost lease and a shutdown end it at once. `Stopped` needs the recorded request; a lost lease
 //! writes nothing, and a shutdown hands the work back.
 
+use std::sync::Arc;
+
 use super::before;
 use super::record::{Authorization, End, Place, Record, Release};
 use super::{StopReason, Work};
@@ -20,7 +22,7 @@ pub(super) struct Prepared {
     pub file: SpoolFile,
     pub expected: FileFacts,
     /// All names that this attempt may touch.
-    pub names: Names,
+    pub names: Arc<Names>,
 }
 
 /// Names, lists and passes cutoff 2, or says how the attempt ends before it.
@@ -32,7 +34,7 @@ pub(super) async fn authorized(
 ) -> Result<Prepared, End> {
     let name = name(work).await?;
     let expected = FileFacts { name, bytes: file.bytes(), sha256: file.sha256() };
-    let names = mint(work, &expected.name)?;
+    let names = Arc::new(mint(work, &expected.name)?);
     let prepared = Prepared { file, expected, names };
     list(work, record, session, &prepared).await?;
     authorize(work, record, session, &prepared).await?;
@@ -88,9 +90,10 @@ async fn name(work: &Work) -> Result<String, End> {
 
 /// Every name that this attempt may touch: minted by the host from the manifest's patterns.
 fn mint(work: &Work, final_name: &str) -> Result<Names, End> {
-    let attempt = work.job.attempt.to_string();
-    let parts = Parts { key: &work.job.delivery_key, attempt: &attempt, final_name };
-    Names::mint(&work.bundle.manifest, parts).map_err(|error| failed(FailureReason::BuildFailed, error.to_string()))
+    let manifest = &work.bundle.manifest;
+    let (key, attempt) = (&work.job.delivery_key, work.job.attempt.to_string());
+    Names::mint(&manifest.contract, Some(&manifest.names.temporary), final_name, key, &attempt)
+        .map_err(|error| failed(FailureReason::BuildFailed, error.to_string()))
 }
 
 /// Lists the final name while a stop request can still win. The recorded baseline comes after cutoff 2.
@@ -109,7 +112,7 @@ async fn list(work: &Work, record: &dyn Record, session: &Session, prepared: &Pr
     }
     // The plugin's own baseline is a report. Asking for it before cutoff 2 finds a plugin that traps there while
     // nothing has left the process.
-    let reader = Reader::new(session.clone(), prepared.names.clone());
+    let reader = Reader::new(session.clone(), Arc::clone(&prepared.names), work.stop.token().clone());
     match work.bundle.baseline(&work.destination, &work.job, &prepared.expected.name, reader, work.stop.token()).await {
         Ok(_) => Ok(()),
         Err(CallError::Stopped) => Err(stopped(work, "listing")),
@@ -136,7 +139,10 @@ async fn authorize(work: &Work, record: &dyn Record, session: &Session, prepared
         )),
         Authorization::NameTaken => Err(failed(
             FailureReason::FinalNameOccupied,
-            format!("another delivery key holds the final name {:?} at this server; nothing was sent", prepared.expected.name),
+            format!(
+                "another delivery key holds the final name {:?} at this server; nothing was sent",
+                prepared.expected.name
+            ),
         )),
         Authorization::Moved => Err(failed(
             FailureReason::BuildFailed,

@@ -108,7 +108,9 @@ pub enum ConfigError {
     Unreadable { path: PathBuf, source: std::io::Error },
     #[error("the configuration file {path} is not right: {what}")]
     Wrong { path: PathBuf, what: String },
-    #[error("no database is named; set [database] url in the configuration or WAYBILL_DATABASE_URL, or use --embedded for a private one")]
+    #[error(
+        "no database is named; set [database] url in the configuration or WAYBILL_DATABASE_URL, or use --embedded for a private one"
+    )]
     NoDatabase,
     #[error("[worker] {what}")]
     Worker { what: String },
@@ -140,8 +142,10 @@ impl Config {
 
     fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         // The parser's message carries line, column and the known keys.
-        toml::from_str(text)
-            .map_err(|error| ConfigError::Wrong { path: path.to_owned(), what: error.to_string().trim_end().to_owned() })
+        toml::from_str(text).map_err(|error| ConfigError::Wrong {
+            path: path.to_owned(),
+            what: error.to_string().trim_end().to_owned(),
+        })
     }
 
     fn check(&self) -> Result<(), ConfigError> {
@@ -154,7 +158,9 @@ impl Config {
             return wrong("max_attempts must be at least 1");
         }
         if worker.renew_seconds == 0 || worker.renew_seconds * 2 > worker.lease_seconds {
-            return wrong("renew_seconds must fit at least twice into lease_seconds, or one lost renewal loses the job");
+            return wrong(
+                "renew_seconds must fit at least twice into lease_seconds, or one lost renewal loses the job",
+            );
         }
         Ok(())
     }

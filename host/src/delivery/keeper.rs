@@ -152,7 +152,7 @@ impl Actor {
                         lease.due = Some(Instant::now());
                     }
                 }
-                Some(_) | None => drop(answer.send(false)),
+                Some(_) | None => tell(answer, false),
             },
             Command::Finish { attempt, done } => {
                 if let Some(lease) = self.leases.get_mut(&attempt) {
@@ -162,7 +162,7 @@ impl Actor {
                         self.forget(attempt);
                     }
                 } else if let Some(done) = done {
-                    let _ = done.send(());
+                    tell(done, ());
                 }
             }
         }
@@ -201,7 +201,7 @@ impl Actor {
                 lease.lost = true;
                 lease.stop.signal(StopReason::OwnershipLost);
                 lease.answer(false);
-                lease.asked.drain(..).for_each(|answer| drop(answer.send(false)));
+                lease.asked.drain(..).for_each(|answer| tell(answer, false));
             }
             Renewal::Failed { why } => {
                 tracing::warn!(job = %lease.job, %attempt, why, "the lease could not be renewed; trying again");
@@ -220,16 +220,21 @@ impl Actor {
 
     fn forget(&mut self, attempt: Uuid) {
         if let Some(lease) = self.leases.remove(&attempt) {
-            lease.finishing.into_iter().flatten().for_each(|done| drop(done.send(())));
-            lease.asked.into_iter().chain(lease.served).for_each(|answer| drop(answer.send(false)));
+            lease.finishing.into_iter().flatten().for_each(|done| tell(done, ()));
+            lease.asked.into_iter().chain(lease.served).for_each(|answer| tell(answer, false));
         }
     }
 }
 
 impl Lease {
     fn answer(&mut self, renewed: bool) {
-        self.served.drain(..).for_each(|answer| drop(answer.send(renewed)));
+        self.served.drain(..).for_each(|answer| tell(answer, renewed));
     }
+}
+
+/// Answers someone who may no longer be waiting.
+fn tell<T>(answer: oneshot::Sender<T>, value: T) {
+    let _ = answer.send(value);
 }
 
 async fn sleep_until(due: Option<Instant>) {

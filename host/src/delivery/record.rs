@@ -68,9 +68,9 @@ impl Fence for JobRecord {
 }
 
 impl Journal for JobRecord {
-    fn published<'a>(&'a self, form: PublishForm, answer: &'a Answer) -> BoxFuture<'a, ()> {
+    fn published(&self, form: PublishForm, answer: &Answer) -> BoxFuture<'_, ()> {
+        let evidence = Evidence::Publish { form, answer: answer.clone() };
         Box::pin(async move {
-            let evidence = Evidence::Publish { form, answer: answer.clone() };
             if let Err(error) = self.append(&evidence).await {
                 // The receipt carries it too. Without either, a later look finds the publish unanswered.
                 tracing::error!(job = %self.job, attempt = %self.attempt, %error, "the publish's answer could not be recorded");

@@ -18,7 +18,7 @@ use super::engine;
 use super::manifest::Manifest;
 use super::reported::{Reported, bounded_name};
 use super::worlds::{self, About, State};
-use crate::job::facts::{FileFacts, Found, Listing};
+use crate::job::facts::{FileFacts, Listing};
 use crate::job::model::ClaimedJob;
 use crate::job::names::{Parts, check_name};
 use crate::remote::{Reader, Writer};
@@ -141,15 +141,10 @@ impl Bundle {
         })
         .await?;
         let listing = worlds::baseline(listing);
-        match &listing.found {
-            Found::Present(entry) if entry.name != final_name => {
-                Err(CallError::Broke { what: format!("asked to list {final_name:?} it listed {:?}", entry.name) })
-            }
-            _ if listing.at != final_name => {
-                Err(CallError::Broke { what: format!("asked to list {final_name:?} it listed {:?}", listing.at) })
-            }
-            _ => Ok(listing),
+        if listing.at == final_name {
+            return Ok(listing);
         }
+        Err(CallError::Broke { what: format!("asked to list {final_name:?} it listed {:?}", listing.at) })
     }
 
     /// Sends and publishes: the only call with a writer, after cutoff 2. No stop request ends it.

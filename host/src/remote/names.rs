@@ -96,6 +96,15 @@ impl Names {
         self.acknowledgment.as_ref().is_some_and(|pattern| pattern.matches(name, self.parts()))
     }
 
+    /// The folder that the partner's answers lie in, where the contract has any.
+    pub fn acknowledgment_folder(&self) -> Option<Result<String, NameError>> {
+        let text = String::from(self.acknowledgment.clone()?);
+        Some(match parent(&text) {
+            "" => Ok(String::new()),
+            above => NamePattern::parse(above).and_then(|above| above.mint(self.parts())),
+        })
+    }
+
     fn written(&self) -> impl Iterator<Item = &str> {
         let auxiliary = self.auxiliary.iter().map(|auxiliary| auxiliary.name.as_str());
         std::iter::once(self.final_name.as_str()).chain(self.temporary.as_deref()).chain(auxiliary)

@@ -56,6 +56,16 @@ impl Reader {
         self.unless_stopped(self.session.read(name, offset, most.min(MOST_BYTES))).await
     }
 
+    /// Host only: at most `most` files that would count as the partner's answer.
+    pub async fn acknowledgments(&self, most: u32) -> Result<Vec<String>, RemoteError> {
+        let Some(folder) = self.names.acknowledgment_folder() else { return Ok(Vec::new()) };
+        let folder = folder.map_err(|error| RemoteError::Invalid { why: error.to_string() })?;
+        let names = Arc::clone(&self.names);
+        let wanted = move |name: &str| names.is_acknowledgment(name);
+        let listed = self.unless_stopped(self.session.list(&folder, "", most as usize, wanted)).await?;
+        Ok(listed.into_iter().map(|entry| entry.name).collect())
+    }
+
     /// A digest that the server computed, where it offers one. None of the extensions for it has one layout that
     /// servers agree on, so none is asked for: the host's own looks read back, which proves more.
     pub fn digest(&self, name: &str, _algorithm: &str) -> Result<Option<Vec<u8>>, RemoteError> {

@@ -25,8 +25,13 @@ pub struct Delivery {
     pub expected: FileFacts,
     /// Host and port of the partner's server.
     pub endpoint: String,
-    /// The destination's directory as the server resolves it.
+    /// The final name's directory, as the server resolves it.
     pub directory: String,
+    /// The last part of the final name.
+    pub last_part: String,
+    /// The contract that this attempt works with lets a settled holder hand the name on. The destination's row must
+    /// still say so too.
+    pub reused: bool,
 }
 
 /// What came of cutoff 2.
@@ -43,24 +48,24 @@ pub enum Authorization {
     NotOwner(Found),
     /// A replacement whose original was corrected or reconciled to Completed. End it Failed/OriginalDelivered.
     OriginalCompleted,
-    /// Another delivery key holds the final name. End the job Failed/FinalNameOccupied.
-    NameTaken,
+    /// Another delivery key holds the final name: which one, if it is the same tenant's. End the job
+    /// Failed/FinalNameOccupied.
+    NameTaken { holder: Option<String> },
     /// A replacement whose destination or final name differs from what an earlier attempt of its key recorded. End it
     /// Failed/BuildFailed.
-    DiffersFromEarlier,
+    DiffersFromEarlier { destination: Uuid, name: Option<String> },
     /// There is no such job.
     Absent,
 }
 
 /// Authorizes delivery for an attempt. Nothing was written unless it answers `Authorized`.
 pub async fn authorize_delivery(pool: &Pool, delivery: Delivery) -> Result<Authorization, StoreError> {
-    let Delivery { job, attempt, expected, endpoint, directory } = delivery;
-    let name = expected.name.clone();
-    let bytes = i64::try_from(expected.bytes).map_err(|error| StoreError::unreadable(ACT, error))?;
-    let (folded_directory, folded_name) = folded(&directory, &expected.name);
+    let bytes = i64::try_from(delivery.expected.bytes).map_err(|error| StoreError::unreadable(ACT, error))?;
+    let place = Place::of(&delivery);
     let detail = serde_json::json!({
-        "expected": expected, "endpoint": endpoint, "directory": directory,
+        "expected": delivery.expected, "endpoint": delivery.endpoint, "directory": delivery.directory,
     });
+    let Delivery { job, attempt, ref expected, reused, .. } = delivery;
     let boundary = Boundary {
         act: ACT,
         job,
@@ -68,18 +73,21 @@ pub async fn authorize_delivery(pool: &Pool, delivery: Delivery) -> Result<Autho
         ask: AskTheRow::Always,
         landed: landed_if(move |found| found.is(Status::Delivering, attempt).then_some(())),
     };
+    let (name, sha256, Place { endpoint, directory, folded_name }) =
+        (expected.name.clone(), expected.sha256, place.clone());
     let answer = boundary
         .run(pool, async move |mut connection| {
             let row = sqlx::query_file!(
                 "src/store/authorize_delivery.sql",
                 job,
                 attempt,
-                expected.name,
+                name,
                 bytes,
-                expected.sha256.0.as_slice(),
-                endpoint.to_lowercase(),
-                folded_directory,
+                sha256.0.as_slice(),
+                endpoint,
+                directory,
                 folded_name,
+                reused,
                 detail
             )
             .fetch_optional(&mut *connection)
@@ -90,14 +98,34 @@ pub async fn authorize_delivery(pool: &Pool, delivery: Delivery) -> Result<Autho
     match answer {
         Ok(Write::Written(())) => Ok(Authorization::Authorized),
         Ok(Write::Absent) => Ok(Authorization::Absent),
-        Ok(Write::Refused(found)) => refusal(pool, job, attempt, &name, found).await,
-        Err(error) if error.code() == Some(sqlstate::FINAL_NAME_HELD) => Ok(Authorization::NameTaken),
+        Ok(Write::Refused(found)) => refusal(pool, &delivery, found).await,
+        Err(error) if error.code() == Some(sqlstate::FINAL_NAME_HELD) => {
+            Ok(Authorization::NameTaken { holder: holder(pool, job, &place).await? })
+        }
         Err(error) => Err(error),
     }
 }
 
-async fn refusal(pool: &Pool, job: Uuid, attempt: Uuid, name: &str, found: Found) -> Result<Authorization, StoreError> {
-    if !found.is(Status::Running, attempt) {
+/// A final name in the form in which names are compared.
+#[derive(Clone)]
+struct Place {
+    endpoint: String,
+    directory: String,
+    folded_name: String,
+}
+
+impl Place {
+    fn of(delivery: &Delivery) -> Self {
+        Self {
+            endpoint: delivery.endpoint.to_lowercase(),
+            directory: fold_name(delivery.directory.trim_end_matches('/')),
+            folded_name: fold_name(&delivery.last_part),
+        }
+    }
+}
+
+async fn refusal(pool: &Pool, delivery: &Delivery, found: Found) -> Result<Authorization, StoreError> {
+    if !found.is(Status::Running, delivery.attempt) {
         return Ok(Authorization::NotOwner(found));
     }
     if found.stop_request.is_some() {
@@ -106,44 +134,50 @@ async fn refusal(pool: &Pool, job: Uuid, attempt: Uuid, name: &str, found: Found
     if found.original == Some(Status::Completed) {
         return Ok(Authorization::OriginalCompleted);
     }
-    if found.original.is_some() && differs_from_earlier(pool, job, name).await? {
-        return Ok(Authorization::DiffersFromEarlier);
+    if found.original.is_some()
+        && let Some((destination, name)) = differing(pool, delivery.job, &delivery.expected.name).await?
+    {
+        return Ok(Authorization::DiffersFromEarlier { destination, name });
     }
     // Also when a renewal landed between the refusal and this look: its one retry will get through.
     Ok(Authorization::LeaseLapsed)
 }
 
-async fn differs_from_earlier(pool: &Pool, job: Uuid, name: &str) -> Result<bool, StoreError> {
+/// Destination and final name of an earlier job of the key that this one differs from.
+async fn differing(pool: &Pool, job: Uuid, name: &str) -> Result<Option<(Uuid, Option<String>)>, StoreError> {
     let mut connection = pool.acquire(ACT).await?;
-    sqlx::query_scalar!(
-        r#"-- store::authorize_delivery, after a refusal
-           SELECT EXISTS (SELECT FROM export_jobs AS earlier
-                          JOIN export_jobs AS job ON job.tenant_id = earlier.tenant_id AND job.delivery_key = earlier.delivery_key
-                          WHERE job.id = $1 AND earlier.id <> job.id
-                            AND (earlier.destination_id <> job.destination_id OR earlier.expected_file_name <> $2)) AS "differs!""#,
+    let row = sqlx::query!(
+        "-- store::authorize_delivery, after a refusal
+         SELECT earlier.destination_id, earlier.expected_file_name
+         FROM export_jobs AS job
+         JOIN export_jobs AS earlier ON earlier.tenant_id = job.tenant_id AND earlier.delivery_key = job.delivery_key
+         WHERE job.id = $1 AND earlier.id <> job.id
+           AND (earlier.destination_id <> job.destination_id OR earlier.expected_file_name <> $2)
+         LIMIT 1",
         job,
         name
     )
-    .fetch_one(&mut *connection)
+    .fetch_optional(&mut *connection)
+    .await
+    .map_err(|error| StoreError::sort(ACT, error))?;
+    Ok(row.map(|row| (row.destination_id, row.expected_file_name)))
+}
+
+/// The delivery key that holds the name. Another tenant's is not told.
+async fn holder(pool: &Pool, job: Uuid, place: &Place) -> Result<Option<String>, StoreError> {
+    let mut connection = pool.acquire(ACT).await?;
+    sqlx::query_scalar!(
+        "-- store::authorize_delivery, after a name was held
+         SELECT held.delivery_key
+         FROM final_names AS held
+         JOIN export_jobs AS job ON job.tenant_id = held.tenant_id
+         WHERE job.id = $1 AND held.endpoint = $2 AND held.directory = $3 AND held.folded_name = $4",
+        job,
+        place.endpoint,
+        place.directory,
+        place.folded_name
+    )
+    .fetch_optional(&mut *connection)
     .await
     .map_err(|error| StoreError::sort(ACT, error))
-}
-
-/// The directory joined with the name's own folders, and the name's last part, both in the form in which they are compared.
-fn folded(directory: &str, name: &str) -> (String, String) {
-    let (folders, last) = name.rsplit_once('/').map_or((None, name), |(folders, last)| (Some(folders), last));
-    let directory = directory.trim_end_matches('/');
-    let whole = folders.map_or_else(|| directory.to_owned(), |folders| format!("{directory}/{folders}"));
-    (fold_name(&whole), fold_name(last))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_directory_is_the_same_however_it_is_split_and_spelled() {
-        assert_eq!(folded("/Upload", "in/A.csv"), folded("/upload/IN/", "a.CSV"));
-        assert_eq!(folded("/", "a.csv"), (String::new(), "a.csv".to_owned()));
-    }
 }

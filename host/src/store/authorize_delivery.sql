@@ -29,7 +29,7 @@ named AS (
     -- Held by another key, the update's trigger raises WB006 and takes the whole statement back.
     INSERT INTO final_names AS held (endpoint, directory, folded_name, tenant_id, delivery_key, job_id, reused, held_since)
     SELECT $6, $7, $8, authorized.tenant_id, authorized.delivery_key, authorized.id,
-           destination.contract @> '{"names_reused": true}', authorized.delivery_authorized_at
+           $9 AND destination.contract @> '{"names_reused": true}', authorized.delivery_authorized_at
     FROM authorized
     JOIN destinations AS destination ON destination.id = authorized.destination_id
     ON CONFLICT (endpoint, directory, folded_name) DO UPDATE
@@ -41,5 +41,5 @@ named AS (
                           THEN held.held_since ELSE excluded.held_since END),
 event AS (
     INSERT INTO export_attempt_events (job_id, attempt_id, kind, worker_id, detail, recorded_at)
-    SELECT id, attempt_id, 'DeliveryAuthorized', claimed_by, $9, delivery_authorized_at FROM authorized)
+    SELECT id, attempt_id, 'DeliveryAuthorized', claimed_by, $10, delivery_authorized_at FROM authorized)
 SELECT id AS "id!" FROM authorized

@@ -10,10 +10,10 @@ use russh_sftp::protocol::{
 };
 use russh_sftp::server::StatusReply;
 
+use super::Shared;
 use super::behaviour::{HardLink, Listing, RenameOver, RenameSteps};
 use super::files::{Entry, File, No, locked, resolve};
 use super::hooks::{Action, Fault, When};
-use super::Shared;
 use crate::operations::{Answer, Mode, Operation};
 use crate::ssh::Line;
 

@@ -204,8 +204,7 @@ impl Shared {
 
     /// The partner takes what it collects, at once.
     fn collect(&self, path: &str) {
-        if self.behaviour().collects.is_some_and(|collects| collects(path))
-            && locked(&self.files).remove(path).is_ok()
+        if self.behaviour().collects.is_some_and(|collects| collects(path)) && locked(&self.files).remove(path).is_ok()
         {
             tracing::debug!(path, "collected");
         }

@@ -26,10 +26,7 @@ pub struct Wire {
 
 impl Wire {
     pub fn changes_nothing(&self) -> bool {
-        self.refusal_codes.is_empty()
-            && !self.bare_statuses
-            && !self.binary_handles
-            && self.foreign_name.is_none()
+        self.refusal_codes.is_empty() && !self.bare_statuses && !self.binary_handles && self.foreign_name.is_none()
     }
 
     /// Puts itself between the client's stream and the server, which gets the other end.

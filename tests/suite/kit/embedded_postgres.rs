@@ -28,7 +28,8 @@ async fn kit_postgres_keeps_what_was_written_over_a_stop_and_a_start() -> anyhow
     assert_eq!(running(directory.path()), None);
 
     let server = Postgres::start(&settings(&directory)).await?;
-    let number: i32 = sqlx::query_scalar("SELECT number FROM kept").fetch_one(&mut connect(server.address()).await?).await?;
+    let number: i32 =
+        sqlx::query_scalar("SELECT number FROM kept").fetch_one(&mut connect(server.address()).await?).await?;
     assert_eq!(number, 7);
     drop(server);
     assert_eq!(running(directory.path()), None, "a dropped server still runs");
@@ -93,10 +94,7 @@ async fn kit_postgres_names_the_parent_that_its_account_cannot_enter() -> anyhow
     let closed = tempfile::tempdir()?;
     fs::set_permissions(closed.path(), fs::Permissions::from_mode(0o700))?;
     let refused = Postgres::start(&Settings::new(closed.path().join("inside"))).await.unwrap_err();
-    assert!(
-        matches!(&refused, PostgresError::Unreachable { blocked, .. } if blocked == closed.path()),
-        "{refused:?}"
-    );
+    assert!(matches!(&refused, PostgresError::Unreachable { blocked, .. } if blocked == closed.path()), "{refused:?}");
     Ok(())
 }
 

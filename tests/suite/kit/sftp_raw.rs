@@ -51,9 +51,8 @@ async fn kit_wire_carries_binary_handles_and_names() -> anyhow::Result<()> {
 
     client.write_all(&sftp_raw::packet(request::INIT, &3_u32.to_be_bytes())).await?;
     assert_eq!(sftp_raw::read(&mut client).await?.unwrap().kind, request::VERSION);
-    let ask = |kind: u8, text: &[u8]| {
-        sftp_raw::packet(kind, &[&9_u32.to_be_bytes()[..], &sftp_raw::string(text)].concat())
-    };
+    let ask =
+        |kind: u8, text: &[u8]| sftp_raw::packet(kind, &[&9_u32.to_be_bytes()[..], &sftp_raw::string(text)].concat());
     client.write_all(&ask(request::OPENDIR, b"/")).await?;
     let opened = sftp_raw::read(&mut client).await?.unwrap();
     let handle = opened.first_string()?.to_vec();
@@ -68,8 +67,7 @@ async fn kit_wire_carries_binary_handles_and_names() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn kit_wire_strips_a_status_of_its_strings() -> anyhow::Result<()> {
-    let server =
-        SftpServer::start_with(Behaviour::default(), Wire { bare_statuses: true, ..Wire::default() }).await?;
+    let server = SftpServer::start_with(Behaviour::default(), Wire { bare_statuses: true, ..Wire::default() }).await?;
     server.put("a", "x")?;
     let client = Client::to(&server).await?;
     assert!(client.sftp.rename("a", "b").await.is_err(), "the client library cannot read a bare status");

@@ -30,8 +30,7 @@ async fn kit_sshd_logs_every_operation_that_counts() -> anyhow::Result<()> {
         Operation::Remove { path: name("linked") },
     ];
     assert_eq!(operations.iter().map(|done| done.operation.clone()).collect::<Vec<_>>(), expected);
-    let refused: Vec<bool> =
-        operations.iter().map(|done| matches!(done.answer, Some(Answer::Refused(_)))).collect();
+    let refused: Vec<bool> = operations.iter().map(|done| matches!(done.answer, Some(Answer::Refused(_)))).collect();
     assert_eq!(refused, [false, false, false, true, false, false]);
     assert_eq!(server.times_created("final")?, 1);
     assert_eq!(server.fetch("final").await?, b"twelve bytes");

@@ -82,7 +82,10 @@ fn tidy_imports_find_what_breaks_the_table() {
         assert!(!complaints(module, text).is_empty(), "nothing found in {module}: {text}");
     }
     for (module, text) in [
-        ("store/claim", "use crate::job::model; use super::error::StoreError; use crate::store::rows; use sqlx::PgPool;"),
+        (
+            "store/claim",
+            "use crate::job::model; use super::error::StoreError; use crate::store::rows; use sqlx::PgPool;",
+        ),
         ("app", "use anyhow::Context; use crate::delivery;"),
         ("policy/mod", "use std::time::Duration;"),
         ("job/names", "#[cfg(test)] mod tests { use super::*; use std::fs; }"),
@@ -116,7 +119,9 @@ fn complaint(top: &str, path: &[String]) -> Option<String> {
     let shown = path.join("::");
     let first = path.first()?.as_str();
     if RULES.contains(&top)
-        && NOT_IN_RULES.iter().any(|forbidden| path.iter().map(String::as_str).take(forbidden.len()).eq(forbidden.iter().copied()))
+        && NOT_IN_RULES
+            .iter()
+            .any(|forbidden| path.iter().map(String::as_str).take(forbidden.len()).eq(forbidden.iter().copied()))
     {
         return Some(format!("`{shown}`: rules have no input, output, clock or runtime"));
     }
@@ -152,11 +157,7 @@ impl Paths {
             relative = true;
             rest = tail;
         }
-        self.found.push(if relative {
-            [vec!["crate".to_owned()], base, rest.to_vec()].concat()
-        } else {
-            path
-        });
+        self.found.push(if relative { [vec!["crate".to_owned()], base, rest.to_vec()].concat() } else { path });
     }
 
     fn add_tree(&mut self, before: &[String], tree: &syn::UseTree) {

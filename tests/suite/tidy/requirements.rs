@@ -26,10 +26,8 @@ fn tidy_every_claimed_requirement_has_its_test() -> anyhow::Result<()> {
 #[test]
 fn tidy_every_test_with_an_id_carries_a_known_one() -> anyhow::Result<()> {
     let known = known()?;
-    let unknown: Vec<String> = test_names()?
-        .into_iter()
-        .filter(|name| ids_in(name, &known).iter().any(|id| !known.contains(id)))
-        .collect();
+    let unknown: Vec<String> =
+        test_names()?.into_iter().filter(|name| ids_in(name, &known).iter().any(|id| !known.contains(id))).collect();
     assert!(unknown.is_empty(), "tests with ids that no requirement has: {unknown:?}");
     Ok(())
 }
@@ -47,7 +45,12 @@ fn tidy_requirements_are_read_as_they_are_written() {
 
 fn known() -> anyhow::Result<BTreeSet<String>> {
     let text = std::fs::read_to_string(sources::repository().join("tests/requirements.txt"))?;
-    Ok(text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect())
+    Ok(text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(str::to_owned)
+        .collect())
 }
 
 /// The first cells of the table's rows that are ids.
@@ -88,10 +91,8 @@ fn test_names() -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
     for below in ["tests", "host"] {
         for source in sources::files(below, "rs")? {
-            let tokens: TokenStream = source
-                .text
-                .parse()
-                .map_err(|error| anyhow::anyhow!("{}: {error}", source.path.display()))?;
+            let tokens: TokenStream =
+                source.text.parse().map_err(|error| anyhow::anyhow!("{}: {error}", source.path.display()))?;
             names.extend(tests_in(tokens));
         }
     }

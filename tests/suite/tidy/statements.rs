@@ -17,7 +17,8 @@ pub fn all() -> anyhow::Result<Vec<Statement>> {
         let tokens = source.text.parse().map_err(|error| anyhow::anyhow!("{}: {error}", source.path.display()))?;
         for literal in string_literals(tokens) {
             let text = normal(&literal);
-            if ["select ", "insert ", "update ", "delete ", "with ", "merge "].iter().any(|verb| text.starts_with(verb)) {
+            if ["select ", "insert ", "update ", "delete ", "with ", "merge "].iter().any(|verb| text.starts_with(verb))
+            {
                 found.push(Statement { place: source.path.display().to_string(), text });
             }
         }

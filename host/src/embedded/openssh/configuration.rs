@@ -23,11 +23,7 @@ fn sftp_server() -> Result<PathBuf, OpenSshError> {
 }
 
 fn installed(program: &'static str, package: &'static str, known: &[&str]) -> Result<PathBuf, OpenSshError> {
-    known
-        .iter()
-        .map(PathBuf::from)
-        .find(|path| path.is_file())
-        .ok_or(OpenSshError::NotInstalled { program, package })
+    known.iter().map(PathBuf::from).find(|path| path.is_file()).ok_or(OpenSshError::NotInstalled { program, package })
 }
 
 pub fn path(directory: &Path) -> PathBuf {

@@ -100,9 +100,7 @@ impl OpenSsh {
         let Some(pid) = child.id() else { return Ok(()) };
         process::kill_tree(pid).map_err(OpenSshError::io("end the server of", &self.settings.directory))?;
         match tokio::time::timeout(GONE_WITHIN, child.wait()).await {
-            Ok(ended) => {
-                ended.map(drop).map_err(OpenSshError::io("wait for the server of", &self.settings.directory))
-            }
+            Ok(ended) => ended.map(drop).map_err(OpenSshError::io("wait for the server of", &self.settings.directory)),
             Err(_) => Err(OpenSshError::DoesNotEnd { directory: self.settings.directory.clone(), pid }),
         }
     }

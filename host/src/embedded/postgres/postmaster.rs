@@ -74,6 +74,9 @@ mod tests {
     #[test]
     fn a_url_carries_the_sockets_directory_as_its_host() {
         let address = Address { socket_directory: "/var/way bill/s".into(), port: 5432 };
-        assert_eq!(address.url("waybill_api", "waybill"), "postgres://waybill_api@%2Fvar%2Fway%20bill%2Fs:5432/waybill");
+        assert_eq!(
+            address.url("waybill_api", "waybill"),
+            "postgres://waybill_api@%2Fvar%2Fway%20bill%2Fs:5432/waybill"
+        );
     }
 }

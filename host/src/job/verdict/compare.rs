@@ -175,12 +175,7 @@ const fn compared(same: bool) -> Compared {
 
 /// The final name now and at the baseline. The newest look that shows a file which is not the baseline's counts, so that
 /// a file which the partner has taken since is not forgotten; where there is none, the newest look.
-fn names(
-    expected: &FileFacts,
-    baseline: Option<&Listing>,
-    looks: &[&Listing],
-    settled: bool,
-) -> (FinalName, Baseline) {
+fn names(expected: &FileFacts, baseline: Option<&Listing>, looks: &[&Listing], settled: bool) -> (FinalName, Baseline) {
     let ours = |look: &&&Listing| look.at == expected.name;
     let baseline = baseline.filter(|look| look.at == expected.name);
     let changed = |look: &&&Listing| {

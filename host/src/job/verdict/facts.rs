@@ -40,7 +40,9 @@ pub enum Acceptance {
     /// Accepted, and it names this attempt, or its content where no other authorized attempt had the same.
     Tied,
     /// Accepted, and it names only the delivery key; `sole`: exactly one attempt of the key ever passed the fence.
-    KeyOnly { sole: bool },
+    KeyOnly {
+        sole: bool,
+    },
     /// Accepted under this key, but with a checksum that no authorized attempt of the key had.
     OtherContent,
     Refused,

@@ -18,8 +18,10 @@ mod conclude;
 mod conclusion;
 mod facts;
 #[cfg(test)]
-mod space;
+pub(crate) mod space;
 pub mod stricter;
+#[cfg(test)]
+mod tests;
 
 pub use before_sending::{Before, BeforeFacts, Intent, Likeness, Standing, before_sending};
 pub use conclude::{Lost, conclude, without_fence};

@@ -1,17 +1,20 @@
 //! The whole input space of a verdict, for its tests: enumerated in a fixed order, and printed as a decision tree.
 //!
-//! A dimension is one fact with all its values. `for_all` visits every combination; `tree` prints one line a leaf, with
-//! the facts that lead there, and leaves out every fact that makes no difference.
+//! A dimension is one fact with all its values. `for_all` visits every combination; `tree` prints one line a decision and
+//! leaves out every fact that makes no difference. `otherwise` stands for all values that no line above it names.
 
 use std::collections::HashMap;
 use std::fmt::{Debug, Display, Write as _};
 use std::path::PathBuf;
 
+/// Sets a fact to the value with this index.
+type Set<F> = Box<dyn Fn(&mut F, usize)>;
+
 /// One fact and its values.
 pub struct Dimension<F> {
     name: &'static str,
     labels: Vec<String>,
-    set: Box<dyn Fn(&mut F, usize)>,
+    set: Set<F>,
 }
 
 /// Declares one fact.
@@ -20,7 +23,7 @@ pub fn dimension<F, T: Debug + Copy + 'static>(
     values: &[T],
     set: impl Fn(&mut F, T) + 'static,
 ) -> Dimension<F> {
-    let labels = values.iter().map(|value| format!("{value:?}")).collect();
+    let labels = values.iter().map(|value| format!("{value:?}").replace(' ', "")).collect();
     let values = values.to_vec();
     Dimension { name, labels, set: Box::new(move |facts, index| set(facts, values[index])) }
 }
@@ -56,7 +59,7 @@ pub fn tree<F, A: Copy + PartialEq + Display>(
     for dimension in dimensions {
         writeln!(printed, "# {}: {}", dimension.name, dimension.labels.join(", ")).unwrap();
     }
-    forest.print(dimensions, root, &mut Vec::new(), &mut printed);
+    forest.print(dimensions, root, 0, &mut printed);
     printed
 }
 
@@ -149,22 +152,27 @@ impl<A: Copy + PartialEq + Display> Forest<A> {
         self.nodes.len() - 1
     }
 
-    fn print<F>(&self, dimensions: &[Dimension<F>], node: usize, path: &mut Vec<String>, printed: &mut String) {
-        match &self.nodes[node] {
-            Node::Leaf(answer) => writeln!(printed, "{} → {}", path.join(" "), self.answers[*answer]).unwrap(),
-            Node::Split(depth, children) => {
-                let dimension = &dimensions[*depth];
-                let mut groups: Vec<(usize, Vec<&str>)> = Vec::new();
-                for (child, label) in children.iter().zip(&dimension.labels) {
-                    match groups.iter_mut().find(|(known, _)| known == child) {
-                        Some((_, labels)) => labels.push(label),
-                        None => groups.push((*child, vec![label])),
-                    }
-                }
-                for (child, labels) in groups {
-                    path.push(format!("{}={}", dimension.name, labels.join("|")));
-                    self.print(dimensions, child, path, printed);
-                    path.pop();
+    /// One line a decision, the answer behind the last one; the widest group of a fact's values comes last.
+    fn print<F>(&self, dimensions: &[Dimension<F>], node: usize, depth: usize, printed: &mut String) {
+        let Node::Split(dimension, children) = &self.nodes[node] else { return };
+        let dimension = &dimensions[*dimension];
+        let mut groups: Vec<(usize, Vec<&str>)> = Vec::new();
+        for (child, label) in children.iter().zip(&dimension.labels) {
+            match groups.iter_mut().find(|(known, _)| known == child) {
+                Some((_, labels)) => labels.push(label),
+                None => groups.push((*child, vec![label])),
+            }
+        }
+        groups.sort_by_key(|(_, labels)| labels.len());
+        for (position, (child, labels)) in groups.iter().enumerate() {
+            let last = position + 1 == groups.len();
+            let values = if last && labels.len() > 2 { "otherwise".to_owned() } else { labels.join("|") };
+            write!(printed, "{:indent$}{}={values}", "", dimension.name, indent = depth * 2).unwrap();
+            match &self.nodes[*child] {
+                Node::Leaf(answer) => writeln!(printed, " → {}", self.answers[*answer]).unwrap(),
+                Node::Split(..) => {
+                    printed.push('\n');
+                    self.print(dimensions, *child, depth + 1, printed);
                 }
             }
         }

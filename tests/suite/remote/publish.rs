@@ -1,0 +1,251 @@
+//! One publish an attempt, whatever happens to it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio_util::sync::CancellationToken;
+use waybill::job::evidence::{Answer, PublishForm};
+use waybill::job::facts::Found;
+use waybill::remote::{Reader, RemoteError};
+use waybill_tests::operations::Operation;
+use waybill_tests::sftp_server::{Action, Behaviour, Fault, HardLink, RenameOver, When};
+
+use super::{PATIENCE, Partner, Record, built, names, writer};
+
+const FORMS: [(PublishForm, Action); 5] = [
+    (PublishForm::Link, Action::Link),
+    (PublishForm::Rename, Action::Rename),
+    (PublishForm::PosixRename, Action::PosixRename),
+    (PublishForm::RenameOver, Action::Rename),
+    (PublishForm::ExclusiveCreate, Action::Open),
+];
+
+fn behaviour(form: PublishForm) -> Behaviour {
+    let rename_over = if form == PublishForm::RenameOver { RenameOver::Replaces } else { RenameOver::Refuses };
+    Behaviour { rename_over, ..Behaviour::default() }
+}
+
+async fn publish(writer: &waybill::remote::Writer, form: PublishForm) -> Result<(), RemoteError> {
+    if form.overwrites() { writer.publish_over().await } else { writer.publish().await }
+}
+
+#[tokio::test]
+async fn fen_09_each_form_sends_whole_then_fences_then_publishes_once() -> anyhow::Result<()> {
+    for (form, _) in FORMS {
+        let partner = Partner::start(behaviour(form)).await?;
+        if form.overwrites() {
+            partner.server.put("k.csv", "old")?;
+        }
+        let (session, names, record) = (partner.session().await?, names("k")?, Arc::new(Record::default()));
+        let file = built(&partner.directory, b"id;name\n1;a\n").await?;
+        let server = Arc::new(partner.server);
+        record.when_asked({
+            let (server, form) = (Arc::clone(&server), form);
+            move || {
+                let operations: Vec<Operation> = server.operations().into_iter().map(|done| done.operation).collect();
+                if form == PublishForm::ExclusiveCreate {
+                    assert!(!operations.iter().any(|operation| operation.creates().is_some()), "{operations:?}");
+                    return;
+                }
+                let closed = operations.iter().position(|it| matches!(it, Operation::Close { .. })).unwrap();
+                let stat = operations.iter().rposition(|it| matches!(it, Operation::Stat { .. })).unwrap();
+                assert!(closed < stat && stat == operations.len() - 1, "closed, size read back, then the fence");
+            }
+        });
+        let writer = writer(&session, &names, &file, form, &record);
+        assert!(matches!(publish(&writer, form).await, Err(RemoteError::Forbidden { .. })), "nothing is sent yet");
+        let sent = writer.send().await?;
+        assert_eq!((sent.bytes, sent.temporary.is_some()), (12, form != PublishForm::ExclusiveCreate));
+        publish(&writer, form).await?;
+        for second in [writer.publish().await, writer.publish_over().await, writer.send().await.map(drop)] {
+            assert!(matches!(second, Err(RemoteError::Forbidden { .. })), "{form:?}: {second:?}");
+        }
+        assert_eq!(server.read("k.csv").as_deref(), Some(&b"id;name\n1;a\n"[..]), "{form:?}");
+        assert_eq!(
+            server.times_created("k.csv"),
+            1 + usize::from(form.overwrites() && server.times_created("k.csv") > 1)
+        );
+        assert_eq!(server.names_in("").len(), 1, "the temporary name is gone: {:?}", server.names_in(""));
+        assert_eq!((record.intended(), record.answers()), (1, vec![(form, Answer::Acknowledged)]));
+        let sending = writer.outcome(PATIENCE).await;
+        assert_eq!(sending.publish, Some((form, Answer::Acknowledged)));
+        assert_eq!(sending.sent, Some(sent));
+        assert_eq!(sending.temporary_removed, (form == PublishForm::Link).then_some(true));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn fen_09_a_cut_publish_is_unanswered_and_never_sent_again() -> anyhow::Result<()> {
+    for (form, action) in FORMS {
+        for when in [When::Before, When::After] {
+            let partner = Partner::start(behaviour(form)).await?;
+            let (session, names, record) = (partner.session().await?, names("k")?, Arc::new(Record::default()));
+            let file = built(&partner.directory, b"content").await?;
+            let writer = writer(&session, &names, &file, form, &record);
+            writer.send().await?;
+            partner.server.once(when, action, Fault::Cut);
+            let lost = publish(&writer, form).await;
+            assert!(matches!(lost, Err(RemoteError::Unknown { .. })), "{form:?} {when:?}: {lost:?}");
+            assert!(matches!(publish(&writer, form).await, Err(RemoteError::Forbidden { .. })));
+            assert!(matches!(writer.put("k.csv.done", Vec::new()).await, Err(RemoteError::Forbidden { .. })));
+            assert!(
+                matches!(writer.remove_temporary().await, Err(RemoteError::Forbidden { .. })),
+                "it may still be published"
+            );
+            assert_eq!(partner.server.times_created("k.csv"), 1);
+            let answers = record.answers();
+            assert!(matches!(&answers[..], [(_, Answer::Unanswered { .. })]), "{answers:?}");
+            assert_eq!(writer.outcome(PATIENCE).await.publish, answers.into_iter().next());
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn fen_01_a_fence_that_refuses_leaves_no_publish_in_the_servers_log() -> anyhow::Result<()> {
+    for (form, _) in FORMS {
+        let partner = Partner::start(behaviour(form)).await?;
+        let (session, names, record) = (partner.session().await?, names("k")?, Arc::new(Record::default()));
+        let file = built(&partner.directory, b"content").await?;
+        let writer = writer(&session, &names, &file, form, &record);
+        writer.send().await?;
+        record.refuses.store(true, Ordering::SeqCst);
+        let lost = publish(&writer, form).await.unwrap_err();
+        assert!(matches!(&lost, RemoteError::NotSent { why } if why.contains("lost the job")), "{lost:?}");
+        assert!(publish(&writer, form).await.is_err() && writer.put("k.sum", Vec::new()).await.is_err());
+        assert_eq!(partner.server.times_created("k.csv") + partner.server.times_created("k.sum"), 0);
+        assert_eq!(writer.outcome(PATIENCE).await.publish, None, "never sent");
+        assert!(record.answers().is_empty());
+        if form != PublishForm::ExclusiveCreate {
+            assert!(writer.remove_temporary().await?);
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn fen_01_an_auxiliary_file_waits_for_the_fence_too() -> anyhow::Result<()> {
+    let partner = Partner::start(Behaviour::default()).await?;
+    let (session, names, record) = (partner.session().await?, names("k")?, Arc::new(Record::default()));
+    let file = built(&partner.directory, b"content").await?;
+    let writer = writer(&session, &names, &file, PublishForm::Link, &record);
+    assert!(matches!(writer.put("k.sum", b"c0".to_vec()).await, Err(RemoteError::Forbidden { .. })), "send first");
+    writer.send().await?;
+    assert!(
+        matches!(writer.put("k.csv.done", Vec::new()).await, Err(RemoteError::Forbidden { .. })),
+        "after the publish"
+    );
+    assert_eq!(record.intended(), 0);
+    writer.put("k.sum", b"c0".to_vec()).await?;
+    assert_eq!(record.intended(), 1);
+    assert!(matches!(writer.put("k.sum", b"c1".to_vec()).await, Err(RemoteError::Forbidden { .. })), "once");
+    writer.publish().await?;
+    writer.put("k.csv.done", Vec::new()).await?;
+    assert_eq!(record.intended(), 1, "one fence an attempt");
+    assert_eq!(partner.server.read("k.sum").as_deref(), Some(&b"c0"[..]));
+    let put = writer.outcome(PATIENCE).await.put;
+    let put: Vec<_> = put.iter().map(|put| (put.name.as_str(), put.trigger, &put.answer)).collect();
+    assert_eq!(put, [("k.sum", false, &Answer::Acknowledged), ("k.csv.done", true, &Answer::Acknowledged)]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn del_04_a_file_that_appears_before_the_publish_is_not_replaced() -> anyhow::Result<()> {
+    for form in [PublishForm::Link, PublishForm::Rename, PublishForm::ExclusiveCreate] {
+        let partner = Partner::start(behaviour(form)).await?;
+        let (session, names, record) = (partner.session().await?, names("k")?, Arc::new(Record::default()));
+        let file = built(&partner.directory, b"ours").await?;
+        let writer = writer(&session, &names, &file, form, &record);
+        assert_eq!(session.stat("k.csv").await?, Found::Absent);
+        writer.send().await?;
+        partner.server.put("k.csv", "somebody else's")?;
+        let refused = writer.publish().await.unwrap_err();
+        assert!(matches!(refused, RemoteError::Refused { code: Some(_), .. }), "{form:?}: {refused:?}");
+        assert_eq!(partner.server.read("k.csv").as_deref(), Some(&b"somebody else's"[..]));
+        let answers = record.answers();
+        assert!(matches!(&answers[..], [(_, Answer::Refused { code: Some(_), .. })]), "{answers:?}");
+        if form != PublishForm::ExclusiveCreate {
+            assert!(partner.server.read(".attempt-k.part").is_some(), "ours is still there, to be looked at");
+            assert!(writer.remove_temporary().await?);
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn del_05_a_link_that_is_not_seen_is_unanswered_and_its_temporary_stays() -> anyhow::Result<()> {
+    let partner = Partner::start(Behaviour { hard_link: HardLink::Lies, ..Behaviour::default() }).await?;
+    let (session, names, record) = (partner.session().await?, names("k")?, Arc::new(Record::default()));
+    let file = built(&partner.directory, b"ours").await?;
+    let writer = writer(&session, &names, &file, PublishForm::Link, &record);
+    writer.send().await?;
+    assert!(matches!(writer.publish().await, Err(RemoteError::Unknown { .. })));
+    assert!(matches!(&record.answers()[..], [(PublishForm::Link, Answer::Unanswered { .. })]));
+    assert!(writer.put("k.csv.done", Vec::new()).await.is_err(), "no trigger for a file that may not be there");
+    assert_eq!(partner.server.read(".attempt-k.part").as_deref(), Some(&b"ours"[..]));
+    Ok(())
+}
+
+#[tokio::test]
+async fn fen_09_only_what_was_sent_whole_is_published() -> anyhow::Result<()> {
+    let partner = Partner::start(Behaviour::default()).await?;
+    let (session, names, record) = (partner.session().await?, names("k")?, Arc::new(Record::default()));
+    let file = built(&partner.directory, b"content").await?;
+    let writer = writer(&session, &names, &file, PublishForm::Rename, &record);
+    partner.server.once(When::Before, Action::Stat, Fault::ReportSize(3));
+    let short = writer.send().await.unwrap_err();
+    assert!(matches!(&short, RemoteError::Refused { code: None, text } if text.contains("3 bytes of 7")), "{short:?}");
+    assert!(matches!(writer.publish().await, Err(RemoteError::Forbidden { .. })));
+    assert_eq!((record.intended(), partner.server.times_created("k.csv")), (0, 0));
+    assert!(writer.remove_temporary().await?);
+    assert_eq!(writer.outcome(PATIENCE).await.temporary_removed, Some(true));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_publish_whose_call_is_dropped_is_finished_and_journaled() -> anyhow::Result<()> {
+    let partner = Partner::start(Behaviour::default()).await?;
+    let (session, names, record) = (partner.session().await?, names("k")?, Arc::new(Record::default()));
+    let file = built(&partner.directory, b"content").await?;
+    let writer = writer(&session, &names, &file, PublishForm::Rename, &record);
+    writer.send().await?;
+    let gate = partner.server.hold(When::Before, Action::Rename);
+    let call = tokio::spawn({
+        let writer = writer.clone();
+        async move { writer.publish().await }
+    });
+    gate.reached().await?;
+    call.abort();
+    let early = writer.outcome(std::time::Duration::from_millis(10)).await;
+    assert!(matches!(early.publish, Some((_, Answer::Unanswered { .. }))), "in flight is not answered: {early:?}");
+    gate.open();
+    let sending = writer.outcome(PATIENCE).await;
+    assert_eq!(sending.publish, Some((PublishForm::Rename, Answer::Acknowledged)));
+    assert_eq!(record.answers(), [(PublishForm::Rename, Answer::Acknowledged)]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_04_a_reader_sees_declared_names_only_and_stops_when_told() -> anyhow::Result<()> {
+    let partner = Partner::start(Behaviour::default()).await?;
+    partner.server.put("k.csv", "ours")?;
+    partner.server.put("other.csv", "another tenant's")?;
+    let (session, stop) = (partner.session().await?, CancellationToken::new());
+    let reader = Reader::new(session, names("k")?, stop.clone());
+    let requests = partner.server.log().len();
+    for name in ["other.csv", "../k.csv", "/k.csv", "./k.csv", "k.csv/", "", "."] {
+        assert!(matches!(reader.stat(name).await, Err(RemoteError::Forbidden { .. })), "{name}");
+        assert!(matches!(reader.read(name, 0, 10).await, Err(RemoteError::Forbidden { .. })), "{name}");
+        assert!(matches!(reader.digest(name, "sha256"), Err(RemoteError::Forbidden { .. })), "{name}");
+    }
+    assert!(matches!(reader.entries("..", "", 10).await, Err(RemoteError::Forbidden { .. })));
+    assert_eq!(partner.server.log().len(), requests, "nothing was sent");
+    assert!(matches!(reader.stat("k.csv").await?, Found::Present(_)));
+    assert_eq!(reader.read("k.csv", 1, 2).await?, b"ur");
+    let entries: Vec<String> = reader.entries("", "", 10).await?.into_iter().map(|entry| entry.name).collect();
+    assert_eq!(entries, ["k.csv"], "others' names are not shown");
+    stop.cancel();
+    assert_eq!(reader.stat("k.csv").await, Err(RemoteError::Stopped));
+    Ok(())
+}
