@@ -14,7 +14,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection, Executor, PgConnectio
 use tokio::sync::OnceCell;
 use waybill::embedded::postgres::{Address, SUPERUSER};
 use waybill::job::status::Role;
-use waybill::store::pools::{ConnectOptions, Pool, connect};
+use waybill::store::{ConnectOptions, Pool, connect};
 
 use crate::{services, wait};
 
@@ -157,7 +157,7 @@ async fn template(address: &Address) -> anyhow::Result<String> {
             connection.execute(AssertSqlSafe(statement)).await?;
         }
         let url = address.url(SUPERUSER, &unfinished);
-        waybill::store::migrate::migrate(&url).await.context("migrating the template")?;
+        waybill::store::migrate(&url).await.context("migrating the template")?;
         connection.execute(AssertSqlSafe(format!("ALTER DATABASE {unfinished} RENAME TO {name}"))).await?;
     }
     // Closing the session releases the lock.
