@@ -4,5 +4,6 @@
 //! `requirements.txt`, each test named by the id that it shows.
 
 mod kit;
+mod plugin;
 mod remote;
 mod tidy;
