@@ -70,9 +70,7 @@ pub struct Queries {
 pub enum SourceError {
     #[error("there is no query named {name:?} for this destination; its destinations.toml has {known}")]
     UnknownQuery { name: String, known: String },
-    #[error(
-        "a query without :tenant would read every tenant's rows; add a condition such as `where tenant_id = :tenant::uuid`"
-    )]
+    #[error("a query without :tenant would read every tenant's rows; add a condition such as `where tenant_id = :tenant::uuid`")]
     NoTenant,
     #[error("the query has more than one statement; only one is run")]
     ManyStatements,
@@ -86,9 +84,7 @@ pub enum SourceError {
     Unreachable { query: String, why: String },
     #[error("the database refused the query {query:?}: {why}")]
     Refused { query: String, why: String },
-    #[error(
-        "the column {column:?} of the query {query:?} has the type {of}, which has no agreed text form; cast it to text in the query"
-    )]
+    #[error("the column {column:?} of the query {query:?} has the type {of}, which has no agreed text form; cast it to text in the query")]
     UnsupportedType { query: String, column: String, of: String },
     #[error("row {row}, column {column:?} of the query {query:?} cannot be read: {why}")]
     Unreadable { query: String, row: u64, column: String, why: String },

@@ -52,8 +52,7 @@ pub(super) fn bind(
                         tenant.to_string()
                     } else {
                         let given = parameters.iter().find(|(parameter, _)| parameter == name);
-                        let missing =
-                            || SourceError::MissingParameter { query: query.to_owned(), parameter: name.to_owned() };
+                        let missing = || SourceError::MissingParameter { query: query.to_owned(), parameter: name.to_owned() };
                         given.map(|(_, value)| value.clone()).ok_or_else(missing)?
                     };
                     numbered.push(name);
@@ -74,9 +73,7 @@ enum Piece<'a> {
     Text(&'a str),
     Parameter(&'a str),
     /// A semicolon; `more` if anything but white space and comments follows.
-    EndOfStatement {
-        more: bool,
-    },
+    EndOfStatement { more: bool },
 }
 
 fn scan(sql: &str) -> Vec<Piece<'_>> {
@@ -212,8 +209,7 @@ mod tests {
 
     #[test]
     fn parameters_are_numbered_once_each_and_casts_are_left_alone() {
-        let bound =
-            bind_one("select a::text from t where x = :tenant::uuid and y = :since and z > :since", &[("since", "1")]);
+        let bound = bind_one("select a::text from t where x = :tenant::uuid and y = :since and z > :since", &[("since", "1")]);
         let bound = bound.unwrap();
         assert_eq!(bound.sql, "select a::text from t where x = $1::uuid and y = $2 and z > $2");
         assert_eq!(bound.values, [Uuid::nil().to_string(), "1".to_owned()]);
@@ -239,12 +235,7 @@ mod tests {
 
     #[test]
     fn what_looks_like_a_quote_is_read_as_postgresql_reads_it() {
-        for sql in [
-            "select 'a\\' , :tenant",
-            "select $1a, :tenant",
-            "select a[1:2] from t where x = :tenant",
-            "select 'ü', :tenant;  -- end",
-        ] {
+        for sql in ["select 'a\\' , :tenant", "select $1a, :tenant", "select a[1:2] from t where x = :tenant", "select 'ü', :tenant;  -- end"] {
             assert!(check_query(sql).is_ok(), "{sql}");
         }
     }

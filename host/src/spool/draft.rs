@@ -56,9 +56,8 @@ impl Draft {
 
     /// Ends construction. The size is read back from the file system: a short write must not pass for a whole file.
     pub async fn finish(mut self) -> Result<SpoolFile, SpoolError> {
-        let length = self
-            .with_file("finishing", |inner| inner.file.flush().and_then(|()| inner.file.get_ref().metadata()))
-            .await?;
+        let length =
+            self.with_file("finishing", |inner| inner.file.flush().and_then(|()| inner.file.get_ref().metadata())).await?;
         if length.len() != self.bytes {
             let short = std::io::Error::other(format!("{} bytes were written, {} are there", self.bytes, length.len()));
             return Err(self.spool.error("finishing", short));

@@ -22,13 +22,9 @@ pub struct Spool {
 /// What can go wrong with a built file.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
-    #[error(
-        "the built file would be larger than its limit of {limit_bytes} bytes; raise limits.output_mib in partner.toml if that is right"
-    )]
+    #[error("the built file would be larger than its limit of {limit_bytes} bytes; raise limits.output_mib in partner.toml if that is right")]
     TooLarge { limit_bytes: u64 },
-    #[error(
-        "no space is left in the spool directory {directory}; free some, or point the spool at a larger file system"
-    )]
+    #[error("no space is left in the spool directory {directory}; free some, or point the spool at a larger file system")]
     Full { directory: PathBuf },
     #[error("the spool directory {directory} cannot be used for {doing}: {source}")]
     Io { directory: PathBuf, doing: &'static str, source: std::io::Error },

@@ -5,6 +5,8 @@
 //! expression captured (`key`, `attempt`, `sha256`) and what its own name can only mean. Where the contract changed
 //! since the claim, both descriptions are read: each must say accepted, and one that says refused is enough.
 
+use std::cmp::Reverse;
+
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use crate::job::contract::{Acknowledgment, Contract};
@@ -54,6 +56,8 @@ pub enum Disregarded {
 #[derive(Debug, Clone)]
 pub struct Reader {
     described: Vec<Described>,
+    /// One of the two contracts knows no acknowledgment, so that none can count as accepted.
+    missing: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -75,12 +79,13 @@ impl Reader {
                 described.push(Described::new(acknowledgment, contract.names_reused)?);
             }
         }
-        Ok(Self { described })
+        let missing = then.acknowledgment.is_none() || now.acknowledgment.is_none();
+        Ok(Self { described, missing })
     }
 
     /// What the file says of the delivery that `parts` name, or why it says nothing of it.
     pub fn read(&self, file: File<'_>, parts: Parts<'_>) -> Result<Acknowledged, Disregarded> {
-        let mut strictest: Option<Result<Acknowledged, Disregarded>> = None;
+        let mut strictest = self.missing.then_some(Err(Disregarded::NoneAgreed));
         for described in &self.described {
             let reading = described.read(file, parts);
             strictest = Some(match strictest {
@@ -92,13 +97,13 @@ impl Reader {
     }
 }
 
-/// What is said against a delivery weighs most, then silence.
-fn strictness(reading: &Result<Acknowledged, Disregarded>) -> u8 {
+/// What is said against a delivery weighs most, then silence, then what pins down less.
+fn strictness(reading: &Result<Acknowledged, Disregarded>) -> (u8, Option<Reverse<Precision>>) {
     match reading {
-        Ok(acknowledged) if acknowledged.says == "refused" => 3,
-        Ok(acknowledged) if acknowledged.says == "duplicate" => 2,
-        Err(_) => 1,
-        Ok(_) => 0,
+        Ok(acknowledged) if acknowledged.says == "refused" => (3, None),
+        Ok(acknowledged) if acknowledged.says == "duplicate" => (2, None),
+        Err(_) => (1, None),
+        Ok(acknowledged) => (0, Some(Reverse(precision(acknowledged)))),
     }
 }
 
@@ -151,8 +156,8 @@ impl Described {
     }
 
     /// What one match names; `None` if that is another delivery, or none at all.
-    fn named(&self, says: &str, name: &str, captures: &Captures<'_>, parts: Parts<'_>) -> Option<Acknowledged> {
-        let captured = |group| captures.name(group).map(|found| String::from_utf8_lossy(found.as_bytes()).into_owned());
+    fn named(&self, says: &str, name: &str, found: &Captures<'_>, parts: Parts<'_>) -> Option<Acknowledged> {
+        let captured = |group| found.name(group).map(|text| String::from_utf8_lossy(text.as_bytes()).into_owned());
         let key = captured("key").or_else(|| self.key_in_name(name, parts).then(|| parts.key.to_owned()));
         let attempt = captured("attempt").or_else(|| self.name.names_the_attempt().then(|| parts.attempt.to_owned()));
         let sha256 = captured("sha256").map(|digest| digest.to_ascii_lowercase());
@@ -179,8 +184,10 @@ impl Described {
     }
 }
 
-/// How much an acknowledgment pins down.
-fn precision(acknowledged: &Acknowledged) -> (bool, bool, bool) {
+/// How much an acknowledgment pins down: an attempt, content, a key.
+type Precision = (bool, bool, bool);
+
+fn precision(acknowledged: &Acknowledged) -> Precision {
     (acknowledged.attempt.is_some(), acknowledged.sha256.is_some(), acknowledged.key.is_some())
 }
 
@@ -207,7 +214,7 @@ mod tests {
                 accept: accept.to_owned(),
                 refuse: Some(r"(?m)^NO (?<key>\S+)".to_owned()),
                 duplicate: Some(r"(?m)^AGAIN (?<key>\S+)".to_owned()),
-                period: Duration::from_secs(60),
+                period: Duration::from_mins(1),
             }),
             ..Contract::default()
         }
@@ -280,6 +287,21 @@ mod tests {
         assert_eq!(read("OK").as_deref(), Ok("accepted"));
         assert_eq!(read("FINE"), Err(Disregarded::SaysNothing));
         assert_eq!(read("NO k-1").as_deref(), Ok("refused"));
+    }
+
+    #[test]
+    fn an_acknowledgment_that_only_one_contract_knows_can_speak_only_against() {
+        let (silent, knows) = (Contract::default(), contract("ack/{key}.txt", "^OK"));
+        for (then, now) in [(&silent, &knows), (&knows, &silent)] {
+            let reader = Reader::new(then, now).unwrap();
+            let read = |bytes: &'static str| {
+                let file =
+                    File { name: "ack/k-1.txt", bytes: bytes.as_bytes(), absent_before: true, written_by_us: false };
+                reader.read(file, PARTS).map(|acknowledged| acknowledged.says)
+            };
+            assert_eq!(read("OK"), Err(Disregarded::NoneAgreed));
+            assert_eq!(read("NO k-1").as_deref(), Ok("refused"));
+        }
     }
 
     #[test]

@@ -70,10 +70,9 @@ impl Likeness {
     /// True if it is that file: by checksum, or by name and size where the contract makes these enough.
     pub const fn identifies(self, name_and_size_identify: bool) -> bool {
         match (self.size, self.checksum) {
-            (Compared::Different, _) | (_, Compared::Different) => false,
             (Compared::Same | Compared::NotShown, Compared::Same) => true,
             (Compared::Same, Compared::NotShown) => name_and_size_identify,
-            (Compared::NotShown, Compared::NotShown) => false,
+            (Compared::Different, _) | (_, Compared::Different) | (Compared::NotShown, Compared::NotShown) => false,
         }
     }
 }
@@ -138,13 +137,13 @@ impl Before {
         }
     }
 
-    /// The failure that it ends the attempt with, where it does.
+    /// The failure that it ends an attempt with past cutoff 2, where it does.
     pub const fn failure(self) -> Option<FailureReason> {
         match self {
             Self::Go | Self::GoOver => None,
             Self::FinalNameOccupied => Some(FailureReason::FinalNameOccupied),
             Self::OriginalDelivered => Some(FailureReason::OriginalDelivered),
-            // After cutoff 2 the publish was never sent; before it the worker releases the job.
+            // The publish was never sent. Before cutoff 2 the worker releases the job instead.
             Self::CannotTell => Some(FailureReason::NotDelivered),
         }
     }

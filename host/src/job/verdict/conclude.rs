@@ -26,7 +26,6 @@ pub const fn conclude(facts: &Facts) -> Conclusion {
 
 /// An attempt that has no publish fence on record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(clippy::struct_excessive_bools, reason = "three columns and one comparison of the concluding statement")]
 pub struct Lost {
     /// Its ownership ended: by a committed takeover, or by its own terminal write.
     pub lost: bool,
@@ -134,9 +133,10 @@ const fn sent(form: Form, acknowledged: bool, facts: &Facts) -> Conclusion {
     }
     match facts.final_name {
         FinalName::Unknown => Unknown(WhyUnknown::LookFailed),
-        FinalName::NotVisible if collected(form, acknowledged, facts) => Completed(Proof::Collected),
+        FinalName::Absent | FinalName::NotVisible if collected(form, acknowledged, facts) => {
+            Completed(Proof::Collected)
+        }
         FinalName::NotVisible => Unknown(WhyUnknown::NotVisible),
-        FinalName::Absent if collected(form, acknowledged, facts) => Completed(Proof::Collected),
         FinalName::Absent if acknowledged => Unknown(WhyUnknown::AcknowledgedButAbsent),
         FinalName::Absent => Unknown(WhyUnknown::UnansweredAndAbsent),
         FinalName::Present { checksum: Compared::Same, .. } => by_checksum(acknowledged, facts),

@@ -7,11 +7,14 @@ use std::collections::HashMap;
 use std::fmt::{Debug, Display, Write as _};
 use std::path::PathBuf;
 
+/// Sets a fact to the value with this index.
+type Set<F> = Box<dyn Fn(&mut F, usize)>;
+
 /// One fact and its values.
 pub struct Dimension<F> {
     name: &'static str,
     labels: Vec<String>,
-    set: Box<dyn Fn(&mut F, usize)>,
+    set: Set<F>,
 }
 
 /// Declares one fact.

@@ -73,7 +73,7 @@ mod tests {
             rename_one_step: true,
             one_name_space: true,
             may_remove_temporaries: true,
-            keeps: Some(Duration::from_secs(900)),
+            keeps: Some(Duration::from_mins(15)),
             collects: false,
             settle: None,
             name_and_size_identify: true,

@@ -282,8 +282,7 @@ fn vrd_01_what_a_partner_may_collect_completes_only_on_an_acknowledged_rename() 
 }
 
 #[test]
-fn vrd_01_no_promise_and_no_better_sight_ever_weakens_a_proof() {
-    // A contract that promises less never concludes more.
+fn vrd_01_a_contract_that_promises_nothing_never_concludes_more() {
     everywhere(|facts, conclusion| {
         if matches!(conclusion, Conclusion::Unknown(_)) {
             let silent = Facts { promises: NOTHING.promises, ..*facts };

@@ -5,6 +5,7 @@ use crate::job::verdict::space::{Dimension, dimension, for_all, golden, tree};
 
 /// One point of the space, with limits reduced to what they decide.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one dimension of the space")]
 struct Point {
     due: bool,
     destination: Destination,
@@ -73,7 +74,7 @@ fn dimensions() -> Vec<Dimension<Point>> {
 }
 
 /// Builds the facts of a point and hands them to `see`.
-fn with_facts<T>(point: &Point, see: impl FnOnce(&Facts<'_>) -> T) -> T {
+fn with_facts<T>(point: Point, see: impl FnOnce(&Facts<'_>) -> T) -> T {
     let rules: DestinationRules = toml::from_str(
         "scope = ['segment']\nrate = { jobs = 2, seconds = 60 }\n[[window]]\nfrom = '08:00'\nto = '18:00'",
     )
@@ -109,7 +110,7 @@ fn with_facts<T>(point: &Point, see: impl FnOnce(&Facts<'_>) -> T) -> T {
     })
 }
 
-fn decide(point: &Point) -> Decision {
+fn decide(point: Point) -> Decision {
     with_facts(point, evaluate)
 }
 
@@ -143,12 +144,12 @@ impl std::fmt::Display for Printed {
 
 fn everywhere(mut rule: impl FnMut(&Point, Decision)) {
     let mut point = BEST;
-    for_all(&dimensions(), &mut point, &mut |point| rule(point, decide(point)));
+    for_all(&dimensions(), &mut point, &mut |point| rule(point, decide(*point)));
 }
 
 #[test]
 fn clm_05_every_combination_has_the_decision_of_the_golden_table() {
-    golden("policy/golden/evaluate.txt", &tree(&dimensions(), BEST, |point| Printed::from(decide(point))));
+    golden("policy/golden/evaluate.txt", &tree(&dimensions(), BEST, |point| Printed::from(decide(*point))));
 }
 
 #[test]
@@ -162,12 +163,12 @@ fn clm_05_only_terms_are_rejected_and_only_when_due() {
 
 #[test]
 fn clm_05_evaluated_again_it_says_the_same() {
-    everywhere(|point, decision| assert_eq!(decide(point), decision, "{point:?}"));
+    everywhere(|point, decision| assert_eq!(decide(*point), decision, "{point:?}"));
 }
 
 #[test]
 fn clm_05_another_tenants_destination_looks_like_a_missing_one() {
-    let Decision::Reject(rejection) = decide(&Point { destination: Destination::OfAnotherTenant, ..BEST }) else {
+    let Decision::Reject(rejection) = decide(Point { destination: Destination::OfAnotherTenant, ..BEST }) else {
         panic!("it is rejected");
     };
     assert!(!rejection.sentence.contains("acme"), "{}", rejection.sentence);
@@ -193,15 +194,15 @@ fn clm_06_what_waiting_or_a_person_can_mend_is_later_with_a_delay() {
 
 #[test]
 fn clm_06_a_paused_destination_is_probed_by_one_job_at_a_time() {
-    assert!(with_facts(&Point { state: Condition::PauseOver, ..BEST }, is_probe));
+    assert!(with_facts(Point { state: Condition::PauseOver, ..BEST }, is_probe));
     for state in [Condition::Ready, Condition::Paused, Condition::Probing, Condition::NeedsAttention] {
-        assert!(!with_facts(&Point { state, ..BEST }, is_probe), "{state:?}");
+        assert!(!with_facts(Point { state, ..BEST }, is_probe), "{state:?}");
     }
 }
 
 #[test]
 fn clm_06_a_scheduled_job_comes_back_at_its_time_and_not_before() {
     let point = Point { due: false, ..BEST };
-    let decision = with_facts(&point, |facts| evaluate(&Facts { jitter: 255, ..facts.clone() }));
+    let decision = with_facts(point, |facts| evaluate(&Facts { jitter: 255, ..facts.clone() }));
     assert!(matches!(decision, Decision::Later { after, .. } if after == Duration::from_secs(90)), "{decision:?}");
 }
