@@ -7,7 +7,8 @@
 # GUEST_COMPILER=rustup or GUEST_COMPILER=debian takes only that one.
 set -eu
 
-plugins="csv-builder sftp-destination misbehaving-builder misbehaving-destination"
+builders="csv-builder misbehaving-builder"
+destinations="sftp-destination misbehaving-destination"
 target=wasm32-unknown-unknown
 
 if [ $# -ne 1 ]; then
@@ -33,29 +34,32 @@ has_debian_compiler() {
         [ -d "$(/usr/bin/rustc --print sysroot)/lib/rustlib/src/rust/library/std" ]
 }
 
-packages=""
-for plugin in $plugins; do packages="$packages -p $plugin"; done
+# Builds with the cargo of the arguments. Builders and destinations apart: one call of cargo unites the features of the SDK.
+build_all() {
+    for kind in "$builders" "$destinations"; do
+        packages=""
+        for plugin in $kind; do packages="$packages -p $plugin"; done
+        # shellcheck disable=SC2086
+        "$@" --quiet --profile guest --target "$target" --target-dir "$build" $packages
+    done
+}
 
 if has_rustup_target; then
     echo "guests: compiling with rustup's $target"
-    # shellcheck disable=SC2086
-    cargo build --quiet --profile guest --target "$target" --target-dir "$build" $packages
+    build_all cargo build
 elif has_debian_compiler; then
     echo "guests: compiling with Debian's $(/usr/bin/rustc --version)"
     [ "${GUEST_COMPILER:-}" = debian ] || { mkdir -p "$build" && touch "$build/without-rustup"; }
-    # rustup's cargo would hide Debian's. RUSTC_BOOTSTRAP allows a stable compiler to build its standard library.
-    # shellcheck disable=SC2086
-    PATH="/usr/bin:$PATH" RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 \
-        CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld \
-        /usr/bin/cargo build --quiet -Zbuild-std=std,panic_abort --profile guest --target "$target" \
-        --target-dir "$build/debian" $packages
     build="$build/debian"
+    # rustup's cargo would hide Debian's. RUSTC_BOOTSTRAP allows a stable compiler to build its standard library.
+    build_all env PATH="/usr/bin:$PATH" RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 \
+        CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld /usr/bin/cargo build -Zbuild-std=std,panic_abort
 else
     echo "guests: no compiler for $target: run 'rustup target add $target', or install Debian's packages rustc-web, cargo-web, rust-web-src and lld" >&2
     exit 1
 fi
 
-for plugin in $plugins; do
+for plugin in $builders $destinations; do
     # Cargo names the file like the library, with underscores.
     from="$build/$target/guest/$(echo "$plugin" | tr - _).wasm"
     to="$out/$plugin.wasm"

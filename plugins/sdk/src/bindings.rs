@@ -1,13 +1,35 @@
-//! What wit-bindgen makes of `wit/0.1.0`: one module for each world, over one set of shared types.
+//! What wit-bindgen makes of `wit/0.1.0`: one module for each world, over one module of what both share.
 //!
-//! The export macros are public, so that the sections that describe a world's exports are linked only into the crate that
-//! implements it.
+//! A plugin is described by the sections that its modules here leave in it, whether their functions are called or not. So each world
+//! is a feature, and a plugin that is built for WebAssembly has one of them: its component then imports nothing of the other's.
 
+#[allow(unsafe_code, missing_docs, clippy::all, clippy::pedantic, reason = "generated code")]
+pub mod shared {
+    wit_bindgen::generate!({
+        path: "../../wit/0.1.0",
+        inline: "
+            package waybill:guest;
+            world shared {
+                import waybill:partner/types@0.1.0;
+                import waybill:partner/log@0.1.0;
+            }
+        ",
+        additional_derives: [PartialEq],
+        generate_all,
+        generate_unused_types: true,
+    });
+}
+
+#[cfg(feature = "builder")]
 #[allow(unsafe_code, missing_docs, clippy::all, clippy::pedantic, reason = "generated code")]
 pub mod builder {
     wit_bindgen::generate!({
         path: "../../wit/0.1.0",
         world: "builder",
+        with: {
+            "waybill:partner/types@0.1.0": crate::bindings::shared::waybill::partner::types,
+            "waybill:partner/log@0.1.0": crate::bindings::shared::waybill::partner::log,
+        },
         additional_derives: [PartialEq],
         pub_export_macro: true,
         export_macro_name: "export_world",
@@ -15,14 +37,15 @@ pub mod builder {
     });
 }
 
+#[cfg(feature = "destination")]
 #[allow(unsafe_code, missing_docs, clippy::all, clippy::pedantic, reason = "generated code")]
 pub mod destination {
     wit_bindgen::generate!({
         path: "../../wit/0.1.0",
         world: "destination",
         with: {
-            "waybill:partner/types@0.1.0": crate::bindings::builder::waybill::partner::types,
-            "waybill:partner/log@0.1.0": crate::bindings::builder::waybill::partner::log,
+            "waybill:partner/types@0.1.0": crate::bindings::shared::waybill::partner::types,
+            "waybill:partner/log@0.1.0": crate::bindings::shared::waybill::partner::log,
         },
         additional_derives: [PartialEq],
         pub_export_macro: true,

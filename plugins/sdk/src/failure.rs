@@ -1,4 +1,4 @@
-//! Ways to and from [`Failure`] that keep its kind.
+//! Ways to and from [`Failure`] that keep its kind. It is an error, whose text is its kind with the reason.
 
 use std::io;
 

@@ -1,9 +1,10 @@
 //! For writing Waybill's partner plugins in Rust.
 //!
 //! A partner has two plugins: a [`Builder`] that makes the file from rows, and a [`Destination`] that speaks the partner's
-//! conventions. Each is a crate of type `cdylib` that implements one trait and names the implementation in one macro. It is
-//! built for `wasm32-unknown-unknown` and imports nothing but the contract, `wit/0.1.0/partner.wit`, whose comments say what
-//! each call means, its units and its bounds.
+//! conventions. Each is a crate of type `cdylib` that depends on this one with the feature `builder` or `destination` (and
+//! `default-features = false`), implements one trait and names the implementation in one macro. It is built for
+//! `wasm32-unknown-unknown` and imports nothing but the contract, `wit/0.1.0/partner.wit`, whose comments say what each call
+//! means, its units and its bounds.
 //!
 //! A plugin reports, the host decides: nothing that these functions return makes a delivery completed or failed by itself.
 //!
@@ -64,34 +65,63 @@
 //! what tells the host "nothing was sent" from "it may have happened". A panic is reported through [`log`](mod@log) with its
 //! message and place before the plugin ends, so keep personal data out of panic messages, as out of every other text.
 
+#[cfg(all(target_family = "wasm", feature = "builder", feature = "destination"))]
+compile_error!(
+    "a plugin is a builder or a destination: depend on waybill-guest with default-features = false and one of the features \
+     `builder` and `destination`, and build plugins of both kinds by separate calls of cargo, which unites the features of one call"
+);
+
 mod bindings;
+#[cfg(feature = "builder")]
+mod builder;
+#[cfg(feature = "destination")]
+mod destination;
 mod failure;
 pub mod log;
+#[cfg(feature = "builder")]
 mod output;
+mod panics;
+#[cfg(feature = "builder")]
 mod rows;
 mod settings;
 mod template;
-mod worlds;
 
+#[cfg(feature = "builder")]
 pub use bindings::builder::Built;
+#[cfg(feature = "builder")]
 pub use bindings::builder::waybill::partner::entropy::random;
+#[cfg(feature = "builder")]
 pub use bindings::builder::waybill::partner::source::{Column, Value};
-pub use bindings::builder::waybill::partner::types::{Failure, FileFacts, Job, Replacement, Setting};
+#[cfg(feature = "destination")]
 pub use bindings::destination::waybill::partner::evidence::{Acknowledgment, Listing, Observation, Receipt};
+#[cfg(feature = "destination")]
 pub use bindings::destination::waybill::partner::remote::{Entry, Found, Reader, Sent, Writer};
+pub use bindings::shared::waybill::partner::types::{Failure, FileFacts, Job, Replacement, Setting};
+#[cfg(feature = "builder")]
+pub use builder::Builder;
+#[cfg(feature = "destination")]
+pub use destination::Destination;
+#[cfg(feature = "builder")]
 pub use output::Output;
+#[cfg(feature = "builder")]
 pub use rows::{BATCH, Row, Rows, rows};
 pub use template::{Template, base_name, split_extension};
-pub use worlds::{Builder, Destination};
 
 #[doc(hidden)]
 pub mod export {
     //! What the export macros expand to.
-    pub use crate::bindings::{builder, destination};
-    pub use crate::worlds::{BuilderExport, DestinationExport};
+    #[cfg(feature = "builder")]
+    pub use crate::bindings::builder;
+    #[cfg(feature = "destination")]
+    pub use crate::bindings::destination;
+    #[cfg(feature = "builder")]
+    pub use crate::builder::BuilderExport;
+    #[cfg(feature = "destination")]
+    pub use crate::destination::DestinationExport;
 }
 
 /// Exports a type that implements [`Builder`] as this crate's plugin. Once a crate.
+#[cfg(feature = "builder")]
 #[macro_export]
 macro_rules! export_builder {
     ($implementation:ident) => {
@@ -100,6 +130,7 @@ macro_rules! export_builder {
 }
 
 /// Exports a type that implements [`Destination`] as this crate's plugin. Once a crate.
+#[cfg(feature = "destination")]
 #[macro_export]
 macro_rules! export_destination {
     ($implementation:ident) => {

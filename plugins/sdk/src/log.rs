@@ -2,7 +2,7 @@
 //!
 //! The host adds partner, job and attempt, shortens long messages, and drops what a call writes past its bound.
 
-use crate::bindings::builder::waybill::partner::log::{Level, write};
+use crate::bindings::shared::waybill::partner::log::{Level, write};
 
 /// Details for those who write the plugin.
 pub fn debug(message: &str) {

@@ -1,18 +1,9 @@
-//! The two worlds as traits, and the adapters from the generated traits to them.
+//! The destination world as a trait, and the adapter from the generated trait to it.
 
 use std::marker::PhantomData;
-use std::panic::{self, PanicHookInfo};
-use std::sync::Once;
 
-use crate::bindings::builder::waybill::partner::output::File;
-use crate::bindings::{builder, destination};
-use crate::{Built, Failure, FileFacts, Found, Job, Listing, Observation, Output, Reader, Receipt, Writer, log};
-
-/// Builds the partner's file from rows.
-pub trait Builder {
-    /// Writes the whole file to `output`. Called first in an attempt, before anything is authorized, and again in each later one.
-    fn build(job: &Job, output: &mut Output<'_>) -> Result<Built, Failure>;
-}
+use crate::panics::report_panics;
+use crate::{Failure, FileFacts, Found, Job, Listing, Observation, Reader, Receipt, Writer, bindings};
 
 /// Speaks the partner's conventions over a session that the host holds.
 pub trait Destination {
@@ -80,25 +71,10 @@ impl Observation {
     }
 }
 
-/// The generated trait of the builder world, over [`Builder`].
-pub struct BuilderExport<B>(PhantomData<B>);
-
-impl<B: Builder> builder::Guest for BuilderExport<B> {
-    fn build(job: Job, output: &File) -> Result<Built, Failure> {
-        report_panics();
-        let mut writer = Output::new(output);
-        match B::build(&job, &mut writer) {
-            Ok(built) => writer.finish().map(|()| built),
-            // The host's own failure says more than what a crate in between made of it.
-            Err(failure) => Err(writer.into_failure().unwrap_or(failure)),
-        }
-    }
-}
-
 /// The generated trait of the destination world, over [`Destination`].
 pub struct DestinationExport<D>(PhantomData<D>);
 
-impl<D: Destination> destination::Guest for DestinationExport<D> {
+impl<D: Destination> bindings::destination::Guest for DestinationExport<D> {
     fn final_name(job: Job) -> Result<String, Failure> {
         report_panics();
         D::final_name(&job)
@@ -123,19 +99,5 @@ impl<D: Destination> destination::Guest for DestinationExport<D> {
     fn observe(job: Job, expected: FileFacts, before: Option<Listing>, look: &Reader) -> Result<Observation, Failure> {
         report_panics();
         D::observe(&job, &expected, before.as_ref(), look)
-    }
-}
-
-/// Without this a panic reaches the operators as "unreachable", without a word of what or where.
-fn report_panics() {
-    static INSTALLED: Once = Once::new();
-    INSTALLED.call_once(|| panic::set_hook(Box::new(|info| log::error(&describe(info)))));
-}
-
-fn describe(info: &PanicHookInfo<'_>) -> String {
-    let message = info.payload_as_str().unwrap_or("a panic without a text");
-    match info.location() {
-        Some(place) => format!("the plugin panicked at {}:{}: {message}", place.file(), place.line()),
-        None => format!("the plugin panicked: {message}"),
     }
 }
