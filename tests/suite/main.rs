@@ -8,6 +8,7 @@ mod delivery;
 mod kit;
 mod permissions;
 mod recovery;
+mod plugin;
 mod remote;
 mod store;
 mod tidy;
