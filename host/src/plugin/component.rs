@@ -82,14 +82,17 @@ fn encode(engine: &Engine, module: &[u8]) -> Result<Vec<u8>, String> {
     ComponentEncoder::default().validate(true).module(module).and_then(|encoder| encoder.encode()).map_err(|error| {
         format!(
             "is a core module that cannot be made a component ({}); build it with wit-bindgen for wasm32-unknown-unknown against {PACKAGE}, without WASI",
-            first_and_root(&error)
+            first_and_root(error.as_ref())
         )
     })
 }
 
-fn first_and_root(error: &anyhow::Error) -> String {
-    let first = one_line(&error.to_string());
-    let root = one_line(&error.root_cause().to_string());
+fn first_and_root(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    let (first, root) = (one_line(&error.to_string()), one_line(&cause.to_string()));
     if first == root { first } else { format!("{first}: {root}") }
 }
 
@@ -101,7 +104,7 @@ pub(super) fn one_line(text: &str) -> String {
 
 fn check_names(component: &[u8], world: World) -> Result<(), String> {
     let decoded = wit_component::decode(component)
-        .map_err(|error| format!("is no component that can be read: {}", first_and_root(&error)))?;
+        .map_err(|error| format!("is no component that can be read: {}", first_and_root(error.as_ref())))?;
     let DecodedWasm::Component(resolve, id) = decoded else {
         return Err("is a WIT package, not a component: give the built plugin".to_owned());
     };
