@@ -3,6 +3,7 @@
 //! Every command says what it did or what to do next, speaks JSON on request, and ends with a code that scripts can use:
 //! 0 done, 1 failed, 2 wrong arguments, 3 not found, 4 refused as things stand, 5 could not be told: try again.
 
+pub mod demo;
 mod explain;
 mod job;
 mod migrate;
@@ -57,6 +58,8 @@ enum Command {
     /// Create, look at and cancel jobs.
     #[command(subcommand)]
     Job(job::JobCommand),
+    /// Show it all working: a private PostgreSQL, a private OpenSSH server, two partners, some twenty jobs.
+    Demo(demo::Demo),
 }
 
 /// How a command ended, for scripts.
@@ -82,7 +85,9 @@ impl Ended {
 /// Runs the command of this process.
 pub fn main() -> ExitCode {
     let Cli { common, command } = Cli::parse();
-    telemetry::start(if common.log_json { LogFormat::Json } else { LogFormat::Text }, &common.log);
+    // The demo draws its own picture; a log line in between would tear it.
+    let filter = if matches!(command, Command::Demo(_)) && common.log == "info" { "error" } else { &common.log };
+    telemetry::start(if common.log_json { LogFormat::Json } else { LogFormat::Text }, filter);
     let output = Output::new(common.json);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -100,6 +105,7 @@ async fn run(common: &Common, output: &Output, command: Command) -> anyhow::Resu
         Command::Migrate(command) => command.run(&config()?, common.embedded, output).await,
         Command::Serve(command) => command.run(config()?, common.embedded, output).await,
         Command::Job(command) => command.run(&config()?, common.embedded, output).await,
+        Command::Demo(command) => command.run(output).await,
     }
 }
 

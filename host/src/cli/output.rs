@@ -15,6 +15,11 @@ impl Output {
         Self { json }
     }
 
+    /// True if the reader is a script.
+    pub const fn is_json(self) -> bool {
+        self.json
+    }
+
     /// Prints the answer: the value for scripts, the text for people.
     pub fn answer<T: Serialize>(self, value: &T, text: impl FnOnce() -> String) -> anyhow::Result<()> {
         if self.json { self.line(&serde_json::to_string_pretty(value)?) } else { self.line(text().trim_end()) }

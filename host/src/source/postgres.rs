@@ -91,6 +91,8 @@ fn options(query: &str, database: &Database) -> Result<PgConnectOptions, SourceE
     // The parser's own message may repeat the address, and with it a password.
     let options: PgConnectOptions =
         url.parse().map_err(|_| failed("it is no address of the form postgres://user@host/database".to_owned()))?;
+    // A stream lasts as long as its reader takes, which says nothing about the statement; and its text is not ours to log.
+    let options = options.disable_statement_logging();
     Ok(options.application_name("waybill-source").options([("default_transaction_read_only", "on")]))
 }
 

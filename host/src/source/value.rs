@@ -147,8 +147,18 @@ fn jsonb(raw: &PgValueRef<'_>) -> Result<Value, String> {
     }
 }
 
+/// As the database prints it: a `numeric(10, 2)` of 12.5 is `12.50`. The library drops the scale, so it is read from the
+/// value's own header (digits, weight, sign, scale; two bytes each).
 fn numeric(raw: PgValueRef<'_>) -> Result<Value, String> {
+    let scale = match (raw.format(), raw.as_bytes().map_err(|error| error.to_string())?) {
+        (PgValueFormat::Binary, [_, _, _, _, _, _, high, low, ..]) => Some(i64::from(u16::from_be_bytes([*high, *low]))),
+        _ => None,
+    };
     let number: BigDecimal =
         decode(raw).map_err(|why| format!("{why}; NaN and infinity have no exact form: cast the column to text"))?;
+    let number = match scale {
+        Some(scale) => number.with_scale(scale),
+        None => number,
+    };
     Ok(Value::Text(number.to_plain_string()))
 }

@@ -19,8 +19,8 @@ pub enum OpenSshError {
     NotStarted { how: String, log: String },
     #[error("the sshd of {} (process {pid}) does not end", .directory.display())]
     DoesNotEnd { directory: PathBuf, pid: u32 },
-    #[error("OpenSSH's sftp could not fetch {remote:?}: {said}")]
-    NotFetched { remote: String, said: String },
+    #[error("OpenSSH's sftp could not do {commands:?}: {said}")]
+    ClientRefused { commands: String, said: String },
     #[error("cannot {what} {}", .path.display())]
     Io { what: &'static str, path: PathBuf, source: io::Error },
 }

@@ -142,6 +142,16 @@ impl OpenSsh {
         client::fetch(self, remote).await
     }
 
+    /// Puts a file there with OpenSSH's own client, as somebody else would.
+    pub async fn put(&self, bytes: &[u8], remote: &str) -> Result<(), OpenSshError> {
+        client::put(self, bytes, remote).await
+    }
+
+    /// Whole directories, hidden files too, fetched by OpenSSH's own client in one session.
+    pub async fn mirror(&self, remote: &[&str], local: &Path) -> Result<(), OpenSshError> {
+        client::mirror(self, remote, local).await
+    }
+
     fn log(&self) -> PathBuf {
         self.settings.directory.join("sshd.log")
     }
