@@ -136,7 +136,7 @@ async fn clm_04_the_event_names_worker_version_and_digests() -> anyhow::Result<(
     assert_eq!(event.worker.as_deref(), Some("worker-1"));
     // Beside the digests stands the destination, by which starts are counted.
     let mut expected = serde_json::to_value(digests())?;
-    expected["destination_id"] = json!(world.job(of.job).await?.destination);
+    expected["destination_id"] = json!(store::find_job(&world.worker, of.job).await?.context("the job")?.destination);
     assert_eq!(event.detail, Some(expected));
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! Before sending: the whole input space as a table, and what must hold all over it.
 
-use super::super::*;
 use super::*;
 
 fn before_dimensions() -> Vec<Dimension<BeforeFacts>> {
