@@ -16,14 +16,15 @@ step() { printf 'setup: %s\n' "$*" >&2; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
 postgres_programs() {
-    local newest
-    newest=$(printf '%s\n' /usr/lib/postgresql/*/bin/postgres | sort -t/ -k5 -rn | head -n 1)
-    if [ -x "$newest" ]; then dirname "$newest"; else dirname "$(command -v postgres 2>/dev/null)" 2>/dev/null; fi
+    local found
+    found=$(printf '%s\n' /usr/lib/postgresql/*/bin/postgres | sort -t/ -k5 -rn | head -n 1)
+    if [ ! -x "$found" ]; then found=$(command -v postgres) || return 0; fi
+    dirname "$found"
 }
 
 packages() {
     local missing=()
-    { [ -n "$(postgres_programs)" ] && command -v psql >/dev/null; } || missing+=(postgresql-15 postgresql-client-15)
+    { [ -n "$(postgres_programs)" ] && command -v psql >/dev/null; } || missing+=(postgresql postgresql-client)
     [ -x /usr/sbin/sshd ] || missing+=(openssh-server)
     { command -v sftp && command -v ssh-keygen; } >/dev/null || missing+=(openssh-client)
     command -v cc >/dev/null || missing+=(build-essential pkg-config)
@@ -38,7 +39,12 @@ packages() {
     fi
     command -v apt-get >/dev/null || fail "missing: ${missing[*]} (Debian's names); install them and run this again"
     step "installing ${missing[*]}"
-    # The package must not start a server of its own; the tests run theirs.
+    # The packages must not start servers of their own; the tests run theirs.
+    if [ ! -e /usr/sbin/policy-rc.d ]; then
+        trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+        printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+        chmod +x /usr/sbin/policy-rc.d
+    fi
     if [ ! -e /etc/postgresql-common/createcluster.conf ]; then
         mkdir -p /etc/postgresql-common
         printf 'create_main_cluster = false\n' >/etc/postgresql-common/createcluster.conf
@@ -48,16 +54,27 @@ packages() {
     dpkg --configure -a >/dev/null
     apt-get update -qq </dev/null
     apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-confold "${missing[@]}" </dev/null >/dev/null
+    case " ${missing[*]} " in
+        *" openssh-server "*)
+            # Nor at the next start of the machine.
+            if [ -d /run/systemd/system ]; then systemctl --quiet disable ssh.service; fi
+            ;;
+    esac
+    if [ "$(trap -p EXIT)" ]; then
+        rm -f /usr/sbin/policy-rc.d
+        trap - EXIT
+    fi
 }
 
 # The target for plugins, added if rustup can reach its server; asked once.
 rustup_target() {
     command -v rustup >/dev/null || return 1
     rustup target list --installed 2>/dev/null | grep -qx wasm32-unknown-unknown && return 0
-    [ -e target/without-rustup ] && debian_guest_compiler && return 1
+    [ -e target/guests/without-rustup ] && debian_guest_compiler && return 1
     step "asking rustup for wasm32-unknown-unknown, for a minute at most"
     timeout 60 rustup target add wasm32-unknown-unknown >/dev/null 2>&1 && return 0
-    mkdir -p target && touch target/without-rustup
+    # plugins/build.sh looks for the same file.
+    mkdir -p target/guests && touch target/guests/without-rustup
     return 1
 }
 
@@ -80,8 +97,8 @@ as_server() {
     fi
 }
 
-# Where the server lives: target/services/postgres, or a directory below /tmp where its account cannot enter that one.
-# The kit (tests/kit/services.rs) reads the choice from target/services/directory.
+# Where the server lives: target/services/postgres, or a directory below /tmp where that path is too long for a socket or
+# its account cannot enter it. The kit (tests/kit/services.rs) finds the choice in target/services/directory.
 choose_directory() {
     account=$(id -un)
     if [ "$account" = root ]; then
@@ -89,11 +106,14 @@ choose_directory() {
         if id postgres >/dev/null 2>&1; then account=postgres; fi
     fi
     mkdir -p "$services"
+    # One that runs is the one, whoever started it.
     if [ -s "$services/directory" ]; then
         directory=$(cat "$services/directory")
-    elif as_server test -x "$services"; then
-        directory=$services/postgres
-    else
+        if server_pid >/dev/null; then return; fi
+    fi
+    directory=$services/postgres
+    # A socket's path is at most 107 bytes.
+    if [ ${#directory} -gt 80 ] || ! as_server test -x "$services"; then
         directory=${TMPDIR:-/tmp}/waybill-services-$(printf '%s' "$services" | sha256sum | cut -c1-16)
     fi
 }
@@ -111,7 +131,7 @@ start_services() {
     choose_directory
     # The same lock as the kit's: whoever comes first starts the server.
     exec 8>"$services/start.lock"
-    flock 8
+    flock -w 180 8 || fail "another process has been starting the services for three minutes; see $services/start.lock"
     if is_ready; then
         step "PostgreSQL runs in $directory"
         return
@@ -123,11 +143,6 @@ start_services() {
     chmod 0700 "$directory" "$directory/socket"
     if [ "$(id -u)" -eq 0 ]; then chown "$account" "$directory" "$directory/socket"; fi
     local socket=$directory/socket
-    # A socket's path is at most 107 bytes.
-    if [ ${#socket} -gt 88 ]; then
-        rm -f "$services/directory"
-        fail "the path of $directory is too long for a socket; the tests start their own PostgreSQL elsewhere"
-    fi
     if [ ! -e "$directory/data/PG_VERSION" ]; then
         step "making a database cluster in $directory"
         rm -rf "$directory/data" "$directory/data.unfinished"
@@ -139,10 +154,14 @@ start_services() {
     step "starting PostgreSQL in $directory"
     touch "$directory/log"
     # Without fsync: a power cut costs nothing but this test data. A session of its own: Ctrl-C is for the tests.
-    # The group as a whole is redirected: a shell that waits for the server must not hold a caller's pipe open.
-    (cd / && LC_ALL=C as_server setsid "$programs/postgres" -D "$directory/data" -k "$socket" -c listen_addresses= \
-        -c port=5432 -c unix_socket_permissions=0700 -c max_connections=400 -c timezone=UTC \
-        -c fsync=off -c synchronous_commit=off -c full_page_writes=off) </dev/null >>"$directory/log" 2>&1 8>&- &
+# The lock and the caller's pipe stay here: a server that held them would keep others waiting.
+    (
+        exec 8>&- </dev/null >>"$directory/log" 2>&1
+        cd /
+        LC_ALL=C as_server setsid "$programs/postgres" -D "$directory/data" -k "$socket" -c listen_addresses= \
+            -c port=5432 -c unix_socket_permissions=0700 -c max_connections=400 -c timezone=UTC \
+            -c fsync=off -c synchronous_commit=off -c full_page_writes=off
+    ) &
     local left=1200
     until is_ready; do
         left=$((left - 1))
@@ -174,7 +193,9 @@ clean_services() {
 # For `make prepare`: the statements are checked against this schema before the host compiles, so it is made without it.
 schema() {
     start_services
-    local run=(psql -X -q -v ON_ERROR_STOP=1 -h "$directory/socket" -p 5432 -U waybill_admin)
+    local socket
+    socket=$(sed -n 5p "$directory/data/postmaster.pid")
+    local run=(psql -X -q -v ON_ERROR_STOP=1 -h "$socket" -p 5432 -U waybill_admin)
     step "migrating the database waybill_prepare"
     PGOPTIONS='-c client_min_messages=warning' "${run[@]}" -d postgres \
         -c 'DROP DATABASE IF EXISTS waybill_prepare WITH (FORCE)' -c 'CREATE DATABASE waybill_prepare' >&2
@@ -189,7 +210,7 @@ schema() {
         execution_time bigint NOT NULL)' >&2
     local migration
     for migration in migrations/*.sql; do "${run[@]}" -1 -d waybill_prepare -f "$migration" >&2; done
-    printf 'postgres://waybill_admin@%s:5432/waybill_prepare\n' "$(printf '%s' "$directory/socket" | sed 's/%/%25/g; s/ /%20/g; s,/,%2F,g')"
+    printf 'postgres://waybill_admin@%s:5432/waybill_prepare\n' "$(printf '%s' "$socket" | sed 's/%/%25/g; s/ /%20/g; s,/,%2F,g')"
 }
 
 case "${1:-all}" in

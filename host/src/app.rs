@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use tokio_util::sync::CancellationToken;
 
+use crate::attempt::Means;
 use crate::broker::{Publisher, Receiver};
 use crate::config::{self, Config};
 use crate::delivery::{Bounds, Worker, WorkerParts};
@@ -130,8 +131,13 @@ impl Host {
             pool: worker_pool.clone(),
             keeper_pool: keeper_pool.clone(),
             bundles,
-            spool,
-            sessions: Sessions::new(SessionLimits::default(), Duration::from_secs(config.worker.session_idle_seconds)),
+            means: Means {
+                spool,
+                sessions: Sessions::new(
+                    SessionLimits::default(),
+                    Duration::from_secs(config.worker.session_idle_seconds),
+                ),
+            },
             lease: config.worker.lease(),
             renew_every: config.worker.renew(),
             watch_stop_every: Some(Duration::from_millis(config.worker.stop_poll_milliseconds)),

@@ -12,6 +12,7 @@ use anyhow::Context;
 use sqlx::{AssertSqlSafe, PgPool};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use waybill::attempt::Means;
 use waybill::broker::{Publisher, Receiver};
 use waybill::delivery::{Bounds, Worker, WorkerParts};
 use waybill::job::model::Job;
@@ -266,8 +267,10 @@ impl House {
             pool,
             keeper_pool: self.database.store(Role::Worker).await?,
             bundles: vec![Arc::clone(&self.bundle)],
-            spool: Spool::open(&self.directory.path().join("spool"))?,
-            sessions: Sessions::new(SessionLimits::default(), Duration::from_secs(60)),
+            means: Means {
+                spool: Spool::open(&self.directory.path().join("spool"))?,
+                sessions: Sessions::new(SessionLimits::default(), Duration::from_secs(60)),
+            },
             lease: self.plan.lease,
             renew_every: self.plan.renew_every,
             watch_stop_every: self.plan.watch_stop_every,

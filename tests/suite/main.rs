@@ -7,6 +7,7 @@ mod broker;
 mod delivery;
 mod kit;
 mod permissions;
+mod plugin;
 mod recovery;
 mod remote;
 mod store;

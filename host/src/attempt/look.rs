@@ -57,7 +57,7 @@ pub(super) async fn at_the_end(
 }
 
 async fn reconnect(work: &Work) -> Result<Session, String> {
-    let connect = work.sessions.checkout(work.destination.id, &work.destination.endpoint);
+    let connect = work.means.sessions.checkout(work.destination.id, &work.destination.endpoint);
     match tokio::time::timeout(RECONNECT_WITHIN, connect).await {
         Ok(session) => session.map_err(|error| error.to_string()),
         Err(_) => Err(format!("no session for looking within {} s", RECONNECT_WITHIN.as_secs())),

@@ -25,13 +25,19 @@ use crate::plugin::{Bundle, Destination};
 use crate::remote::{Session, Sessions};
 use crate::spool::Spool;
 
+/// What all attempts of a host share: where files are built, and the sessions that are kept open.
+#[derive(Clone)]
+pub struct Means {
+    pub spool: Spool,
+    pub sessions: Sessions,
+}
+
 /// What one attempt works with, from its claim on. It keeps the components and the contract that it started with.
 pub struct Work {
     pub job: ClaimedJob,
     pub bundle: Arc<Bundle>,
     pub destination: Arc<Destination>,
-    pub spool: Spool,
-    pub sessions: Sessions,
+    pub means: Means,
     pub stop: Stop,
 }
 
@@ -56,5 +62,5 @@ pub async fn run(work: &Work, record: Arc<dyn Record>) -> Terminal {
 
 /// Keeps the session for the destination's next job.
 async fn give_back(work: &Work, session: Session) {
-    work.sessions.give_back(work.destination.id, &work.destination.endpoint, session).await;
+    work.means.sessions.give_back(work.destination.id, &work.destination.endpoint, session).await;
 }

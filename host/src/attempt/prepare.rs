@@ -44,7 +44,7 @@ pub(super) async fn authorized(
 pub(super) async fn build(work: &Work) -> Result<SpoolFile, End> {
     let limit_bytes = work.bundle.manifest.limits.output_bytes();
     let draft =
-        work.spool.create(limit_bytes).map_err(|error| failed(FailureReason::BuildFailed, error.to_string()))?;
+        work.means.spool.create(limit_bytes).map_err(|error| failed(FailureReason::BuildFailed, error.to_string()))?;
     match work.bundle.build(&work.destination, &work.job, draft, work.stop.token()).await {
         Ok(built) => {
             tracing::info!(job = %work.job.id, attempt = %work.job.attempt, rows = built.rows, bytes = built.file.bytes(), "file built");
@@ -60,7 +60,7 @@ pub(super) async fn reach(work: &Work) -> Result<Session, End> {
     tokio::select! {
         biased;
         () = work.stop.token().cancelled() => Err(stopped(work, "connecting")),
-        session = work.sessions.checkout(work.destination.id, &work.destination.endpoint) => {
+        session = work.means.sessions.checkout(work.destination.id, &work.destination.endpoint) => {
             session.map_err(|error| End::Released(Release::Partner(error)))
         }
     }

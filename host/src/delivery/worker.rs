@@ -17,14 +17,12 @@ use super::keeper::{Keeper, Renew, Renewal};
 use super::pause::Pauses;
 use super::record::{Bounds, JobRecord, chain};
 use super::stop_watcher::{Asked, StopWatcher};
-use crate::attempt::{self, Stop, StopReason, Terminal, Work};
+use crate::attempt::{self, Means, Stop, StopReason, Terminal, Work};
 use crate::broker::{Receiver, Subscription, Wakeup};
 use crate::job::model::ClaimedJob;
 use crate::job::status::Status;
 use crate::plugin::{Bundle, Destination};
 use crate::policy::{self, Clock, Decision, DestinationFacts, DestinationRules, Facts, Load, Pause, State, Weekday};
-use crate::remote::Sessions;
-use crate::spool::Spool;
 use crate::store::{self, Claim, PolicyFacts, Pool, Write};
 
 /// What a worker is made of.
@@ -39,8 +37,7 @@ pub struct WorkerParts {
     pub poll: Duration,
     /// What this host can serve.
     pub bundles: Vec<Arc<Bundle>>,
-    pub spool: Spool,
-    pub sessions: Sessions,
+    pub means: Means,
     pub lease: Duration,
     pub renew_every: Duration,
     /// `None`: no watcher; cutoff 2 still refuses what was asked to stop.
@@ -62,8 +59,7 @@ struct Shared {
     pool: Pool,
     receiver: Receiver,
     served: HashMap<Uuid, (Arc<Bundle>, Arc<Destination>)>,
-    spool: Spool,
-    sessions: Sessions,
+    means: Means,
     lease: Duration,
     keeper: Keeper,
     watcher: StopWatcher,
@@ -96,8 +92,7 @@ impl Worker {
             pool: parts.pool,
             receiver: parts.receiver,
             served,
-            spool: parts.spool,
-            sessions: parts.sessions,
+            means: parts.means,
             keeper: Keeper::start(renewals(parts.keeper_pool, parts.lease), parts.renew_every),
             lease: parts.lease,
             watcher,
@@ -129,7 +124,7 @@ impl Worker {
         self.shared.shutdown.cancel();
         self.attempts.close();
         let ended = tokio::time::timeout(grace, self.attempts.wait()).await.is_ok();
-        self.shared.sessions.close().await;
+        self.shared.means.sessions.close().await;
         ended
     }
 
@@ -302,8 +297,7 @@ impl Shared {
             job,
             bundle: Arc::clone(bundle),
             destination: Arc::clone(destination),
-            spool: self.spool.clone(),
-            sessions: self.sessions.clone(),
+            means: self.means.clone(),
             stop: stop.clone(),
         };
         let run = attempt::run(&work, record);

@@ -169,6 +169,8 @@ fn trapped(state: &State, error: &wasmtime::Error) -> CallError {
         Some(Trap::StackOverflow) => {
             return CallError::Limit { limit: LimitKind::Stack, detail: "its calls were nested too deeply".to_owned() };
         }
+        // A guest's own stack lies at the bottom of its memory, so one that overflows ends here.
+        Some(trap @ Trap::MemoryOutOfBounds) => format!("{trap} (calls that are nested too deeply end so, too)"),
         Some(trap) => trap.to_string(),
         None => one_line(&error.root_cause().to_string()),
     };

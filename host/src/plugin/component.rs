@@ -4,6 +4,9 @@
 //! compared before anything is compiled, because their fault is the one that authors meet and must be told in their
 //! words; types are compared by the linker afterwards.
 
+use std::panic::AssertUnwindSafe;
+
+use wasmtime::{Engine, Module};
 use wit_component::{ComponentEncoder, DecodedWasm};
 
 /// The package that plugins are written against.
@@ -51,15 +54,21 @@ impl World {
 }
 
 /// The component's bytes, checked by name against its world. The error continues a sentence that begins with the file.
-pub(super) fn admit(bytes: Vec<u8>, world: World) -> Result<Vec<u8>, String> {
-    if wasmtime::Engine::detect_precompiled(&bytes).is_some() || bytes.starts_with(b"\x7fELF") {
+pub(super) fn admit(engine: &Engine, bytes: Vec<u8>, world: World) -> Result<Vec<u8>, String> {
+    // The decoders were seen to panic on a truncated module; a panic here is one more way to say that a file is broken.
+    std::panic::catch_unwind(AssertUnwindSafe(|| admit_unguarded(engine, bytes, world)))
+        .unwrap_or_else(|_| Err("is broken in a way that no decoder foresaw; build it again".to_owned()))
+}
+
+fn admit_unguarded(engine: &Engine, bytes: Vec<u8>, world: World) -> Result<Vec<u8>, String> {
+    if Engine::detect_precompiled(&bytes).is_some() || bytes.starts_with(b"\x7fELF") {
         return Err(
             "is compiled code; give the .wasm that it was compiled from, because compiled code cannot be checked"
                 .to_owned(),
         );
     }
     let component = match bytes.get(..8) {
-        Some(b"\0asm\x01\0\0\0") => encode(&bytes)?,
+        Some(b"\0asm\x01\0\0\0") => encode(engine, &bytes)?,
         Some(b"\0asm\x0d\0\x01\0") => bytes,
         _ => return Err("is not WebAssembly: it begins with other bytes than a module or a component".to_owned()),
     };
@@ -67,18 +76,23 @@ pub(super) fn admit(bytes: Vec<u8>, world: World) -> Result<Vec<u8>, String> {
     Ok(component)
 }
 
-fn encode(module: &[u8]) -> Result<Vec<u8>, String> {
+fn encode(engine: &Engine, module: &[u8]) -> Result<Vec<u8>, String> {
+    Module::validate(engine, module)
+        .map_err(|error| format!("is a broken module: {}", one_line(&error.to_string())))?;
     ComponentEncoder::default().validate(true).module(module).and_then(|encoder| encoder.encode()).map_err(|error| {
         format!(
             "is a core module that cannot be made a component ({}); build it with wit-bindgen for wasm32-unknown-unknown against {PACKAGE}, without WASI",
-            first_and_root(&error)
+            first_and_root(error.as_ref())
         )
     })
 }
 
-fn first_and_root(error: &anyhow::Error) -> String {
-    let first = one_line(&error.to_string());
-    let root = one_line(&error.root_cause().to_string());
+fn first_and_root(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    let (first, root) = (one_line(&error.to_string()), one_line(&cause.to_string()));
     if first == root { first } else { format!("{first}: {root}") }
 }
 
@@ -90,7 +104,7 @@ pub(super) fn one_line(text: &str) -> String {
 
 fn check_names(component: &[u8], world: World) -> Result<(), String> {
     let decoded = wit_component::decode(component)
-        .map_err(|error| format!("is no component that can be read: {}", first_and_root(&error)))?;
+        .map_err(|error| format!("is no component that can be read: {}", first_and_root(error.as_ref())))?;
     let DecodedWasm::Component(resolve, id) = decoded else {
         return Err("is a WIT package, not a component: give the built plugin".to_owned());
     };
@@ -180,16 +194,18 @@ mod tests {
 
     #[test]
     fn what_is_not_webassembly_is_told() {
-        assert!(admit(b"MZ".to_vec(), World::Builder).unwrap_err().contains("not WebAssembly"));
-        assert!(admit(Vec::new(), World::Builder).unwrap_err().contains("not WebAssembly"));
-        assert!(admit(b"\x7fELF and more".to_vec(), World::Builder).unwrap_err().contains("compiled code"));
-        let module = admit(b"\0asm\x01\0\0\0".to_vec(), World::Builder).unwrap_err();
+        let engine = Engine::default();
+        assert!(admit(&engine, b"MZ".to_vec(), World::Builder).unwrap_err().contains("not WebAssembly"));
+        assert!(admit(&engine, Vec::new(), World::Builder).unwrap_err().contains("not WebAssembly"));
+        assert!(admit(&engine, b"\x7fELF and more".to_vec(), World::Builder).unwrap_err().contains("compiled code"));
+        let module = admit(&engine, b"\0asm\x01\0\0\0".to_vec(), World::Builder).unwrap_err();
         assert!(module.contains("core module") || module.contains("does not export"), "{module}");
     }
 
     #[test]
     fn a_component_without_exports_is_told_what_is_missing() {
-        let error = admit(b"\0asm\x0d\0\x01\0".to_vec(), World::Destination).unwrap_err();
+        let engine = Engine::default();
+        let error = admit(&engine, b"\0asm\x0d\0\x01\0".to_vec(), World::Destination).unwrap_err();
         assert!(error.contains("`final-name`"), "{error}");
     }
 

@@ -110,7 +110,7 @@ impl Plugins {
         let fault = match loading {
             Ok(Ok(bundle)) => return Ok(bundle),
             Ok(Err(fault)) => fault,
-            // A decoder that panics on hostile bytes costs this bundle only.
+            // Whatever still panics on hostile bytes costs this bundle only.
             Err(join) => {
                 BundleFault::Component { file: "a component".to_owned(), what: format!("could not be read: {join}") }
             }
@@ -238,7 +238,7 @@ fn read_component(directory: &Path, component: &ComponentFile) -> Result<Read, B
 impl Read {
     fn compile(self, shared: &SharedParts, world: World) -> Result<Component, BundleFault> {
         let Self { file, bytes, sha256 } = self;
-        let admitted = match component::admit(bytes, world) {
+        let admitted = match component::admit(&shared.engine, bytes, world) {
             Ok(admitted) => admitted,
             Err(what) => return Err(BundleFault::Component { file, what }),
         };

@@ -8,21 +8,19 @@ use russh_sftp::protocol::{
     Attrs, Data, ExtendedReply, File as Named, FileAttributes, Handle, Name, OpenFlags, Packet, Status, StatusCode,
     Version,
 };
-use russh_sftp::server::StatusReply;
 
 use super::Shared;
-use super::behaviour::{HardLink, Listing, RenameOver, RenameSteps};
+use super::answers::{DIRECTORY, Refusal, attributes, file_attributes, ok, refused, status_code};
+use super::behaviour::{HardLink, Listing};
 use super::files::{Entry, File, No, locked, resolve};
 use super::hooks::{Action, Fault, When};
 use crate::operations::{Answer, Mode, Operation};
 use crate::ssh::Line;
 
 const MAX_READ_BYTES: u32 = 261_120;
-const REGULAR_FILE: u32 = 0o100_644;
-const DIRECTORY: u32 = 0o040_755;
 
 pub struct Handler {
-    shared: Shared,
+    pub(super) shared: Shared,
     line: Line,
     handles: HashMap<String, Open>,
     next_handle: u64,
@@ -33,16 +31,13 @@ enum Open {
     Directory { names: Option<Vec<Named>> },
 }
 
-/// A refusal on its way to the client.
-type Refusal = StatusReply;
-
 impl Handler {
     pub fn new(shared: Shared, line: Line) -> Self {
         Self { shared, line, handles: HashMap::new(), next_handle: 0 }
     }
 
     /// Asks the hooks; `Some` is a size to report. Does not return where the client must get no answer.
-    async fn at(&self, when: When, action: Action, path: &str) -> Result<Option<u64>, Refusal> {
+    pub(super) async fn at(&self, when: When, action: Action, path: &str) -> Result<Option<u64>, Refusal> {
         match self.shared.hooks.ask(when, action, self.line.connection, path) {
             None => Ok(None),
             Some(Fault::ReportSize(bytes)) => Ok(Some(bytes)),
@@ -68,12 +63,12 @@ impl Handler {
         Err(StatusCode::ConnectionLost.into())
     }
 
-    fn arrived(&self, operation: Operation) -> usize {
+    pub(super) fn arrived(&self, operation: Operation) -> usize {
         self.shared.arrived(self.line.connection, operation)
     }
 
     /// Remembers what is answered, and answers it.
-    fn answer<T>(&self, index: usize, result: Result<T, Refusal>) -> Result<T, Refusal> {
+    pub(super) fn answer<T>(&self, index: usize, result: Result<T, Refusal>) -> Result<T, Refusal> {
         let answer = match &result {
             Ok(_) => Answer::Ok,
             Err(refusal) => {
@@ -85,7 +80,7 @@ impl Handler {
     }
 
     /// The usual shape of a request: before, the effect, after.
-    async fn perform(
+    pub(super) async fn perform(
         &self,
         operation: Operation,
         action: Action,
@@ -158,80 +153,6 @@ impl Handler {
             (Listing::Forbidden, Entry::File(_)) => Err(StatusCode::PermissionDenied.into()),
             (Listing::Shown | Listing::SizeAfterClose, Entry::File(file)) => Ok(file_attributes(listing, &file)),
         }
-    }
-
-    async fn rename_file(&mut self, from: &str, to: &str) -> Result<(), Refusal> {
-        let (from, to) = (resolve(from), resolve(to));
-        let index = self.arrived(Operation::Rename { from: from.clone(), to: to.clone() });
-        let rename = async {
-            let behaviour = self.shared.behaviour();
-            if !behaviour.rename_offered {
-                return Err(StatusCode::OpUnsupported.into());
-            }
-            self.at(When::Before, Action::Rename, &to).await?;
-            match (behaviour.rename_over, behaviour.rename_steps) {
-                (RenameOver::Replaces, _) => self.in_files(|files| files.rename(&from, &to))?,
-                (RenameOver::Refuses, RenameSteps::One) => self.in_files(|files| match files.get(&to) {
-                    Ok(_) => Err(No::Exists),
-                    Err(_) => files.rename(&from, &to),
-                })?,
-                (RenameOver::Refuses, RenameSteps::LinkThenRemove) => {
-                    self.in_files(|files| files.link(&from, &to))?;
-                    self.shared.took_effect(index);
-                    self.shared.collect(&to);
-                    self.at(When::Between, Action::Rename, &to).await?;
-                    if let Err(refusal) = self.in_files(|files| files.remove(&from)) {
-                        // As OpenSSH does; the partner may have collected the new name meanwhile.
-                        let undone = self.in_files(|files| files.remove(&to));
-                        tracing::debug!(undone = undone.is_ok(), "the second step of a rename failed");
-                        return Err(refusal);
-                    }
-                }
-            }
-            self.shared.took_effect(index);
-            self.shared.collect(&to);
-            self.at(When::After, Action::Rename, &to).await.map(drop)
-        };
-        let result = rename.await;
-        self.answer(index, result)
-    }
-
-    fn in_files<T>(&self, change: impl FnOnce(&mut super::files::Files) -> Result<T, No>) -> Result<T, Refusal> {
-        change(&mut locked(&self.shared.files)).map_err(refused)
-    }
-
-    async fn posix_rename(&self, from: &str, to: &str) -> Result<(), Refusal> {
-        if !self.shared.behaviour().posix_rename {
-            return Err(StatusCode::OpUnsupported.into());
-        }
-        let (from, to) = (resolve(from), resolve(to));
-        let operation = Operation::PosixRename { from: from.clone(), to: to.clone() };
-        self.perform(operation, Action::PosixRename, &to, |shared| {
-            locked(&shared.files).rename(&from, &to).map_err(refused)?;
-            shared.collect(&to);
-            Ok(())
-        })
-        .await
-    }
-
-    async fn hard_link(&self, from: &str, to: &str) -> Result<(), Refusal> {
-        let (from, to) = (resolve(from), resolve(to));
-        let index = self.arrived(Operation::Link { from: from.clone(), to: to.clone() });
-        let link = async {
-            self.at(When::Before, Action::Link, &to).await?;
-            match self.shared.behaviour().hard_link {
-                HardLink::Honest => {
-                    self.in_files(|files| files.link(&from, &to))?;
-                    self.shared.took_effect(index);
-                    self.shared.collect(&to);
-                }
-                HardLink::Lies => {}
-                HardLink::NotOffered => return Err(StatusCode::OpUnsupported.into()),
-            }
-            self.at(When::After, Action::Link, &to).await.map(drop)
-        };
-        let result = link.await;
-        self.answer(index, result)
     }
 
     async fn fsync(&self, handle: &str) -> Result<(), Refusal> {
@@ -492,49 +413,4 @@ impl russh_sftp::server::Handler for Handler {
         }
         Ok(ok(id).into())
     }
-}
-
-fn file_attributes(listing: Listing, file: &Mutex<File>) -> FileAttributes {
-    let inside = locked(file);
-    let hidden = listing == Listing::SizeAfterClose && inside.writers > 0;
-    let size = if hidden { 0 } else { inside.bytes.len() as u64 };
-    attributes(size, Some(inside.modified), REGULAR_FILE)
-}
-
-fn attributes(size: u64, modified: Option<u32>, permissions: u32) -> FileAttributes {
-    FileAttributes {
-        size: Some(size),
-        permissions: Some(permissions),
-        atime: modified,
-        mtime: modified,
-        ..FileAttributes::empty()
-    }
-}
-
-fn refused(no: No) -> Refusal {
-    match no {
-        No::Missing => StatusCode::NoSuchFile.into(),
-        No::Exists => StatusCode::Failure.with_message("File already exists"),
-        No::IsDirectory => StatusCode::Failure.with_message("Is a directory"),
-        No::NotEmpty => StatusCode::Failure.with_message("Directory not empty"),
-        No::Full => StatusCode::Failure.with_message("No space left on device"),
-    }
-}
-
-fn status_code(code: u8) -> StatusCode {
-    match code {
-        0 => StatusCode::Ok,
-        1 => StatusCode::Eof,
-        2 => StatusCode::NoSuchFile,
-        3 => StatusCode::PermissionDenied,
-        5 => StatusCode::BadMessage,
-        6 => StatusCode::NoConnection,
-        7 => StatusCode::ConnectionLost,
-        8 => StatusCode::OpUnsupported,
-        _ => StatusCode::Failure,
-    }
-}
-
-fn ok(id: u32) -> Status {
-    Status { id, status_code: StatusCode::Ok, error_message: "Success".to_owned(), language_tag: "en-US".to_owned() }
 }

@@ -5,10 +5,12 @@
 //! 8, bare statuses, binary handles and names) is rewritten on the [`wire`]; a server made of raw packets only is
 //! [`crate::sftp_raw`].
 
+mod answers;
 mod behaviour;
 mod files;
 mod handler;
 mod hooks;
+mod naming;
 mod wire;
 
 use std::sync::{Arc, Mutex};

@@ -46,7 +46,7 @@ const INSERT: &[(&str, &[Role], &str)] = &[
         "export_jobs",
         &[Api],
         "id tenant_id status version destination_id scope not_before priority delivery_key replaces_job_id created_by
-         replacement_reason overwrite_agreement_ref woken_at known_system known_timeline",
+         replacement_reason overwrite_agreement_ref cannot_upload_statement woken_at known_system known_timeline",
     ),
     ("deliveries", &[Api], "tenant_id delivery_key original_job_id"),
     (

@@ -13,8 +13,8 @@ use waybill::plugin::{Bundle, CallError, Destination};
 use waybill::remote::{
     Fence, FenceRefused, Journal, Licence, Names, Reader, Sending, Session, SessionLimits, Writer, WriterParts,
 };
-use waybill_tests::ssh;
 use waybill_tests::sftp_server::{Action, Behaviour, Fault, SftpServer, When};
+use waybill_tests::ssh;
 
 use super::fixture::{Partners, SHORT_LIMITS, Table, destination, destination_of, expected, job};
 
@@ -54,7 +54,8 @@ impl Rehearsal {
         let server = SftpServer::start(Behaviour::default()).await?;
         let partners = Partners::new()?;
         partners.bundle("bad", "misbehaving-builder", "misbehaving-destination", limits)?;
-        let toml = destination_of("bad", server.port(), server.host_key()).replace("user = 'waybill'", "user = 'partner'");
+        let toml =
+            destination_of("bad", server.port(), server.host_key()).replace("user = 'waybill'", "user = 'partner'");
         assert_eq!(ssh::USER, "partner");
         partners.write("bad", "destinations.toml", toml)?;
         partners.write("bad", "password", ssh::PASSWORD)?;
@@ -83,7 +84,10 @@ impl Rehearsal {
     }
 
     /// Builds, lists and delivers; hands back how the call ended, and what the host's own hand did.
-    async fn deliver(&self, settings: &[(&str, &str)]) -> anyhow::Result<(Result<Found, CallError>, Sending, Arc<Record>)> {
+    async fn deliver(
+        &self,
+        settings: &[(&str, &str)],
+    ) -> anyhow::Result<(Result<Found, CallError>, Sending, Arc<Record>)> {
         let destination = self.destination(settings);
         let job = job(&destination);
         let built = self.partners.build(&self.bundle, &self.destination(&[])).await?;
@@ -186,7 +190,11 @@ async fn plg_04_delivery_writes_only_what_was_declared_and_in_order() -> anyhow:
         assert_eq!(there, whole.then(|| expected(ROWS)), "{behaviour}: {found:?}");
         assert_eq!(rehearsal.server.times_written(FINAL), usize::from(whole), "{behaviour}");
         assert_eq!(sending.publish.is_some(), whole, "{behaviour}: {sending:?}");
-        assert_eq!(record.intended.load(Ordering::SeqCst), whole, "{behaviour}: the fence comes before the publish only");
+        assert_eq!(
+            record.intended.load(Ordering::SeqCst),
+            whole,
+            "{behaviour}: the fence comes before the publish only"
+        );
         assert_eq!(record.answered.load(Ordering::SeqCst), whole, "{behaviour}");
         assert!(rehearsal.server.read("undeclared.txt").is_none());
         match behaviour {
@@ -227,10 +235,10 @@ async fn plg_03_a_delivery_that_ends_badly_leaves_the_hosts_own_record() -> anyh
 #[tokio::test]
 async fn plg_03_a_server_that_does_not_answer_is_bounded_and_a_stop_request_ends_the_wait() -> anyhow::Result<()> {
     let rehearsal = Rehearsal::start(SHORT_LIMITS).await?;
-    rehearsal.server.always(When::Before, Action::Stat, Fault::Hang);
     let destination = rehearsal.destination(&[]);
     let job = job(&destination);
     let session = rehearsal.session().await?;
+    rehearsal.server.always(When::Before, Action::Stat, Fault::Hang);
     let reader = rehearsal.reader(&session, &destination)?;
     let stop = CancellationToken::new();
     let ended = rehearsal.bundle.baseline(&destination, &job, FINAL, reader.clone(), &stop).await;

@@ -142,11 +142,7 @@ pub struct Silent;
 pub struct Away;
 
 impl OpenQuery for Table {
-    fn open<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a [(String, String)],
-    ) -> BoxFuture<'a, Result<Box<dyn Rows>, SourceError>> {
+    fn open<'a>(&'a self, _: &'a str, _: &'a [(String, String)]) -> BoxFuture<'a, Result<Box<dyn Rows>, SourceError>> {
         let columns = vec![Column { name: "name".to_owned(), of: "text".to_owned() }];
         let rows = Numbered { columns, next: 0, end: self.0 };
         Box::pin(async move { Ok(Box::new(rows) as Box<dyn Rows>) })
@@ -154,11 +150,7 @@ impl OpenQuery for Table {
 }
 
 impl OpenQuery for Silent {
-    fn open<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a [(String, String)],
-    ) -> BoxFuture<'a, Result<Box<dyn Rows>, SourceError>> {
+    fn open<'a>(&'a self, _: &'a str, _: &'a [(String, String)]) -> BoxFuture<'a, Result<Box<dyn Rows>, SourceError>> {
         Box::pin(std::future::pending())
     }
 }

@@ -36,37 +36,89 @@ async fn plg_02_each_broken_bundle_is_refused_with_one_sentence_and_the_others_a
     let no_tenant = "[destination.queries.all]\nsql = 'select * from contacts'\nurl_env = 'URL'\n";
     // Name, the file that is broken, its bytes, and what the sentence must say.
     let broken: Vec<(&str, &str, Vec<u8>, &[&str])> = vec![
-        ("manifest", "partner.toml", manifest("manifest", "[contract]\npublishes_hole = true\n").into(), &[
-            "partner.toml line 6",
-            "did you mean `publishes_whole`",
-        ]),
+        (
+            "manifest",
+            "partner.toml",
+            manifest("manifest", "[contract]\npublishes_hole = true\n").into(),
+            &["partner.toml line 6", "did you mean `publishes_whole`"],
+        ),
         ("no-toml", "partner.toml", b"partner = ".to_vec(), &["partner.toml line 1", "not TOML"]),
         ("not-wasm", "builder.wasm", b"#!/bin/sh\n".to_vec(), &["builder.wasm", "not WebAssembly"]),
         ("native", "builder.wasm", b"\x7fELF\x02\x01\x01\0\0\0".to_vec(), &["builder.wasm", "compiled code"]),
-        ("truncated", "destination.wasm", good_destination[..good_destination.len() / 2].to_vec(), &["destination.wasm"]),
+        (
+            "truncated",
+            "destination.wasm",
+            good_destination[..good_destination.len() / 2].to_vec(),
+            &["destination.wasm"],
+        ),
         ("plain-module", "builder.wasm", b"\0asm\x01\0\0\0".to_vec(), &["builder.wasm"]),
-        ("wrong-world", "builder.wasm", good_destination.clone(), &["builder.wasm", "is a destination plugin", "[builder]"]),
-        ("missing-export", "destination.wasm", b"\0asm\x0d\0\x01\0".to_vec(), &["destination.wasm", "does not export `final-name`"]),
-        ("wasi", "builder.wasm", component_importing("wasi:cli/environment@0.2.0"), &["builder.wasm", "imports `wasi:cli/environment@0.2.0`"]),
-        ("other-import", "destination.wasm", component_importing("acme:net/http@1.0.0"), &["destination.wasm", "`acme:net/http@1.0.0`", "waybill:partner"]),
-        ("builder-writes", "builder.wasm", component_importing("waybill:partner/remote@0.1.0"), &["builder.wasm", "`waybill:partner/remote@0.1.0`", "does not have it"]),
-        ("version", "builder.wasm", patched(&good_builder, "@0.1.0", "@0.9.0"), &["builder.wasm", "waybill:partner 0.9.0", "serves 0.1.0"]),
-        ("changed-types", "builder.wasm", patched(&good_builder, "delivery-key", "delivery-kez"), &["builder.wasm", "changed copy of the contract"]),
-        ("digest", "partner.toml", manifest("digest", &format!("[builder]\nfile = 'builder.wasm'\nsha256 = '{}'\n", "0".repeat(64))).into(), &[
+        (
+            "wrong-world",
             "builder.wasm",
-            "pins 0000",
-            "raise the revision",
-        ]),
-        ("tenant", "destinations.toml", format!("{}{no_tenant}", destination_of("tenant", 22, "ssh-ed25519 AAAA")).into(), &[
-            "destinations.toml line 12",
-            ":tenant",
-        ]),
-        ("secret", "destinations.toml", format!("{}password = 'canary-7'\n", destination_of("secret", 22, "ssh-ed25519 AAAA")).into(), &[
-            "destinations.toml line 11",
-            "password_file",
-        ]),
+            good_destination.clone(),
+            &["builder.wasm", "is a destination plugin", "[builder]"],
+        ),
+        (
+            "missing-export",
+            "destination.wasm",
+            b"\0asm\x0d\0\x01\0".to_vec(),
+            &["destination.wasm", "does not export `final-name`"],
+        ),
+        (
+            "wasi",
+            "builder.wasm",
+            component_importing("wasi:cli/environment@0.2.0"),
+            &["builder.wasm", "imports `wasi:cli/environment@0.2.0`"],
+        ),
+        (
+            "other-import",
+            "destination.wasm",
+            component_importing("acme:net/http@1.0.0"),
+            &["destination.wasm", "`acme:net/http@1.0.0`", "waybill:partner"],
+        ),
+        (
+            "builder-writes",
+            "builder.wasm",
+            component_importing("waybill:partner/remote@0.1.0"),
+            &["builder.wasm", "`waybill:partner/remote@0.1.0`", "does not have it"],
+        ),
+        (
+            "version",
+            "builder.wasm",
+            patched(&good_builder, "@0.1.0", "@0.9.0"),
+            &["builder.wasm", "waybill:partner 0.9.0", "serves 0.1.0"],
+        ),
+        (
+            "changed-types",
+            "builder.wasm",
+            patched(&good_builder, "delivery-key", "delivery-kez"),
+            &["builder.wasm", "changed copy of the contract"],
+        ),
+        (
+            "digest",
+            "partner.toml",
+            manifest("digest", &format!("[builder]\nfile = 'builder.wasm'\nsha256 = '{}'\n", "0".repeat(64))).into(),
+            &["builder.wasm", "pins 0000", "raise the revision"],
+        ),
+        (
+            "tenant",
+            "destinations.toml",
+            format!("{}{no_tenant}", destination_of("tenant", 22, "ssh-ed25519 AAAA")).into(),
+            &["destinations.toml line 12", ":tenant"],
+        ),
+        (
+            "secret",
+            "destinations.toml",
+            format!("{}password = 'canary-7'\n", destination_of("secret", 22, "ssh-ed25519 AAAA")).into(),
+            &["destinations.toml line 11", "password_file"],
+        ),
         // After `healthy` in the order of names.
-        ("same-id", "destinations.toml", destination_of("healthy", 22, "ssh-ed25519 AAAA").into(), &["already served by bundle healthy"]),
+        (
+            "same-id",
+            "destinations.toml",
+            destination_of("healthy", 22, "ssh-ed25519 AAAA").into(),
+            &["already served by bundle healthy"],
+        ),
         ("same-name", "partner.toml", manifest("healthy", "").into(), &["already used by bundle healthy"]),
     ];
     let partners = Partners::new()?;
@@ -84,7 +136,8 @@ async fn plg_02_each_broken_bundle_is_refused_with_one_sentence_and_the_others_a
     let loaded = partners.load().await?;
     assert_eq!(loaded.bundles.iter().map(|bundle| bundle.directory.as_str()).collect::<Vec<_>>(), ["healthy"]);
     assert_eq!(loaded.refused.len(), broken.len() + 1);
-    let missing: (&str, &str, Vec<u8>, &[&str]) = ("missing-file", "", Vec::new(), &["destination.wasm cannot be read"]);
+    let missing: (&str, &str, Vec<u8>, &[&str]) =
+        ("missing-file", "", Vec::new(), &["destination.wasm cannot be read"]);
     for (name, _, _, parts) in broken.iter().chain([&missing]) {
         let refused: Vec<String> =
             loaded.refused.iter().filter(|refused| refused.bundle == *name).map(ToString::to_string).collect();
@@ -113,7 +166,12 @@ async fn plg_02_a_pinned_component_is_served() -> anyhow::Result<()> {
     use sha2::Digest as _;
     let digest = data_encoding::HEXLOWER.encode(&sha2::Sha256::digest(guest("csv-builder")));
     let partners = Partners::new()?;
-    partners.bundle("pinned", "csv-builder", "sftp-destination", &format!("[builder]\nfile = 'builder.wasm'\nsha256 = '{digest}'\n"))?;
+    partners.bundle(
+        "pinned",
+        "csv-builder",
+        "sftp-destination",
+        &format!("[builder]\nfile = 'builder.wasm'\nsha256 = '{digest}'\n"),
+    )?;
     let bundle = partners.load_only().await?;
     assert_eq!(bundle.destinations[0].digests.builder, digest);
     Ok(())

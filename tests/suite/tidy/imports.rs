@@ -2,7 +2,7 @@
 
 use syn::visit::{self, Visit};
 
-use super::sources::{self, loose_paths, only_for_tests};
+use super::sources::{self, loose_paths, module_path, only_for_tests};
 
 const RULES: &[&str] = &["job", "policy"];
 const WIRING: &[&str] = &["lib", "main", "app", "cli", "config", "telemetry", "embedded"];
@@ -54,9 +54,8 @@ const NOT_IN_RULES: &[&[&str]] = &[
 #[test]
 fn tidy_imports_hold_the_table() -> anyhow::Result<()> {
     let mut wrong = Vec::new();
-    for source in sources::files("host/src", "rs")? {
-        let module = module_path(&source.path.strip_prefix("host/src")?.with_extension("").to_string_lossy());
-        for complaint in check(&module, &source.syntax()?) {
+    for source in sources::product()? {
+        for complaint in check(&source.module()?, &source.syntax()?) {
             wrong.push(format!("{}: {complaint}", source.path.display()));
         }
     }
@@ -92,14 +91,6 @@ fn tidy_imports_find_what_breaks_the_table() {
     ] {
         assert_eq!(complaints(module, text), Vec::<String>::new(), "{module}: {text}");
     }
-}
-
-fn module_path(file: &str) -> Vec<String> {
-    let mut path: Vec<String> = file.split('/').map(str::to_owned).collect();
-    if path.len() > 1 && path.last().is_some_and(|last| last == "mod") {
-        path.pop();
-    }
-    path
 }
 
 fn check(module: &[String], file: &syn::File) -> Vec<String> {

@@ -17,6 +17,38 @@ impl Source {
     pub fn syntax(&self) -> anyhow::Result<syn::File> {
         syn::parse_file(&self.text).with_context(|| format!("parsing {}", self.path.display()))
     }
+
+    /// Of a file of the host: the path of its module.
+    pub fn module(&self) -> anyhow::Result<Vec<String>> {
+        Ok(module_path(&self.path.strip_prefix("host/src")?.with_extension("").to_string_lossy()))
+    }
+}
+
+/// The host's sources, without the files of modules that are declared for tests only.
+pub fn product() -> anyhow::Result<Vec<Source>> {
+    let mut all = files("host/src", "rs")?;
+    let mut for_tests: Vec<Vec<String>> = Vec::new();
+    for source in &all {
+        for item in source.syntax()?.items {
+            if let syn::Item::Mod(module) = item
+                && module.content.is_none()
+                && only_for_tests(&module.attrs)
+            {
+                for_tests.push([source.module()?, vec![module.ident.to_string()]].concat());
+            }
+        }
+    }
+    all.retain(|source| source.module().is_ok_and(|module| !for_tests.iter().any(|prefix| module.starts_with(prefix))));
+    Ok(all)
+}
+
+/// `job/names` and `job/verdict/mod` are the modules `job::names` and `job::verdict`.
+pub fn module_path(file: &str) -> Vec<String> {
+    let mut path: Vec<String> = file.split('/').map(str::to_owned).collect();
+    if path.len() > 1 && path.last().is_some_and(|last| last == "mod") {
+        path.pop();
+    }
+    path
 }
 
 pub fn repository() -> &'static Path {

@@ -1,5 +1,7 @@
 //! Every SQL statement of the host: `.sql` files, and string literals that begin like one.
 
+use proc_macro2::TokenStream;
+
 use super::sources::{self, string_literals};
 
 pub struct Statement {
@@ -14,7 +16,8 @@ pub fn all() -> anyhow::Result<Vec<Statement>> {
         .map(|source| Statement { place: source.path.display().to_string(), text: normal(&source.text) })
         .collect();
     for source in sources::files("host/src", "rs")? {
-        let tokens = source.text.parse().map_err(|error| anyhow::anyhow!("{}: {error}", source.path.display()))?;
+        let tokens: TokenStream =
+            source.text.parse().map_err(|error| anyhow::anyhow!("{}: {error}", source.path.display()))?;
         for literal in string_literals(tokens) {
             let text = normal(&literal);
             if ["select ", "insert ", "update ", "delete ", "with ", "merge "].iter().any(|verb| text.starts_with(verb))

@@ -64,7 +64,6 @@ impl HostWriter for State {
 
     async fn send(&mut self, send: Resource<Writer>) -> wasmtime::Result<Result<Sent, Failure>> {
         let answer = self.table.get(&send)?.send().await;
-        // With exclusive create there is no temporary; the contract's record has a text, which is empty then.
         let sent = answer.map(|sent| Sent { temporary: sent.temporary, bytes: sent.bytes });
         Ok(sent.map_err(failure))
     }
