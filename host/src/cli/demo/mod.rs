@@ -6,6 +6,7 @@
 //! was asked of those servers through their own clients (`verify`). It promises nothing about speed.
 
 mod contacts;
+mod dice;
 mod directory;
 mod jobs;
 mod line;
@@ -13,6 +14,7 @@ mod partners;
 mod places;
 mod psql;
 mod scenes;
+mod seen;
 mod stage;
 mod table;
 mod verify;
