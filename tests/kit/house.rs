@@ -329,7 +329,7 @@ impl House {
             // A descriptor may be closed between the listing and the look.
             let Ok(target) = std::fs::read_link(&path) else { continue };
             if target.starts_with(&spool) {
-                bytes += std::fs::metadata(&path).map(|metadata| metadata.len()).unwrap_or(0);
+                bytes += std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
             }
         }
         for entry in std::fs::read_dir(&spool)? {

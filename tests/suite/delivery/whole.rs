@@ -38,8 +38,7 @@ async fn del_01_the_baseline_is_recorded_before_any_byte_is_sent() -> anyhow::Re
     let recorded: time::OffsetDateTime = events
         .iter()
         .find(|event| event.kind == EventKind::DeliveryEvidence)
-        .map(|event| event.recorded_at)
-        .unwrap_or(job.created_at);
+        .map_or(job.created_at, |event| event.recorded_at);
     let intended = job.publish_intended_at.unwrap_or(job.created_at);
     assert!(recorded < intended, "the baseline comes before the publish fence");
     let opened: Vec<String> = server

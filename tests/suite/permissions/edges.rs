@@ -64,7 +64,9 @@ async fn tried(connection: &mut PgConnection, statement: &str) -> anyhow::Result
             anyhow::ensure!(done.rows_affected() == 1, "{statement} met no row");
             Ok(None)
         }
-        Err(error) => Ok(error.as_database_error().and_then(|answer| answer.code()).map(|code| code.into_owned())),
+        Err(error) => {
+            Ok(error.as_database_error().and_then(sqlx::error::DatabaseError::code).map(std::borrow::Cow::into_owned))
+        }
     }
 }
 

@@ -159,7 +159,7 @@ async fn let_through(connection: &mut PgConnection, statement: &str) -> anyhow::
     match tried {
         Ok(_) => Ok(true),
         Err(error) => {
-            let code = error.as_database_error().and_then(|answer| answer.code()).context("an answer")?;
+            let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code).context("an answer")?;
             anyhow::ensure!(!code.starts_with("42") || code == INSUFFICIENT_PRIVILEGE, "{statement}: {error}");
             Ok(code != INSUFFICIENT_PRIVILEGE)
         }
@@ -248,7 +248,8 @@ async fn prm_01_no_login_creates_anything() -> anyhow::Result<()> {
             }
             let mut connection = world.login(*role).await?;
             let refused = sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await.err();
-            let code = refused.as_ref().and_then(|error| error.as_database_error()).and_then(|answer| answer.code());
+            let code =
+                refused.as_ref().and_then(|error| error.as_database_error()).and_then(sqlx::error::DatabaseError::code);
             assert_eq!(code.as_deref(), Some(INSUFFICIENT_PRIVILEGE), "{} {statement}", role.login());
         }
     }
@@ -268,6 +269,6 @@ async fn prm_02_a_temporary_table_does_not_stand_in_for_the_list_of_edges() -> a
     .execute(&mut connection)
     .await
     .unwrap_err();
-    assert_eq!(tried.as_database_error().and_then(|answer| answer.code()).as_deref(), Some("WB001"));
+    assert_eq!(tried.as_database_error().and_then(sqlx::error::DatabaseError::code).as_deref(), Some("WB001"));
     Ok(())
 }

@@ -132,15 +132,15 @@ async fn plg_04_naming_listing_and_observing_write_nothing_and_reach_only_declar
         let bundle = &rehearsal.bundle;
         assert_eq!(bundle.final_name(&destination, &job, &stop).await?, FINAL);
         let reader = rehearsal.reader(&session, &destination)?;
-        if behaviour != "flood-report" {
+        if behaviour == "flood-report" {
+            let error = bundle.observe(&destination, &job, &expected, None, reader).await.unwrap_err();
+            assert!(matches!(error, CallError::Limit { .. }), "20 MiB of remarks: {error:?}");
+        } else {
             let listing = bundle.baseline(&destination, &job, FINAL, reader.clone(), &stop).await?;
             assert_eq!(listing.found, Found::Absent, "{behaviour}");
             let reported = bundle.observe(&destination, &job, &expected, Some(&listing), reader).await?;
             let reached: Vec<_> = reported.extra.iter().filter(|(name, _)| name == "reached").collect();
             assert!(reached.is_empty(), "{behaviour} reached {reached:?}");
-        } else {
-            let error = bundle.observe(&destination, &job, &expected, None, reader).await.unwrap_err();
-            assert!(matches!(error, CallError::Limit { .. }), "20 MiB of remarks: {error:?}");
         }
     }
     assert_eq!(rehearsal.server.names_in("."), ["somebody-elses.csv"]);

@@ -65,7 +65,7 @@ impl Actors {
         Ok(Attempt { job, attempt: self.claimed(job).await?.attempt })
     }
 
-    /// Tries the takeover of a case, with OutcomeUnknown for a delivery.
+    /// Tries the takeover of a case, with `OutcomeUnknown` for a delivery.
     pub async fn take_over(&self, case: Case, of: Attempt, run: &str) -> Result<Write<()>, StoreError> {
         take_over(&self.recovery, case, of, run).await
     }

@@ -49,7 +49,7 @@ async fn can_01_each_status_has_its_outcome_and_what_was_found_is_recorded() -> 
                 assert_eq!((after.status, after.cancellation_request), (Status::Canceled, Some(answer.id)));
             }
             Outcome::StopRequested => {
-                assert_eq!((after.status, after.stop_request), (Status::Running, Some(answer.id)))
+                assert_eq!((after.status, after.stop_request), (Status::Running, Some(answer.id)));
             }
             Outcome::StopAlreadyRequested | Outcome::AlreadyCanceled | Outcome::AlreadyEnded | Outcome::TooLate => {
                 assert_eq!(after, before, "{outcome} changes nothing");

@@ -4,7 +4,7 @@ use waybill::store::{self, DeliveryOutcome};
 
 use super::world::World;
 
-/// PostgreSQL's check_violation.
+/// PostgreSQL's `check_violation`.
 const CHECK: &str = "23514";
 
 #[tokio::test]
