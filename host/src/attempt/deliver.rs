@@ -92,7 +92,7 @@ async fn baseline(
     prepared: &Prepared,
 ) -> Result<Baseline, Delivered> {
     // Without the record of the others nothing under the final name is identified, which is the cautious side.
-    let history = record.history().await.unwrap_or_else(|_| KeyHistory::unreadable());
+    let history = record.history(&prepared.place).await.unwrap_or_else(|_| KeyHistory::unreadable());
     let seen = before::look(work, session, &prepared.expected.name, &history).await;
     let acknowledgments = look::acknowledgments_there(work, session, &prepared.names).await;
     // The plugin is asked without a way to stop it: from here on a stop request is too late.
@@ -210,7 +210,7 @@ async fn end(
     waited: Waited,
 ) -> End {
     look::add_to(&mut receipt, looks);
-    let history = record.history().await.unwrap_or_else(|_| KeyHistory::unreadable());
+    let history = record.history(&prepared.place).await.unwrap_or_else(|_| KeyHistory::unreadable());
     let contract = &work.bundle.manifest.contract;
     let names_a_temporary = receipt.temporary.is_some();
     let publish = sending.publish.as_ref().map(|(form, answer)| (*form, answer));

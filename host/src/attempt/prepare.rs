@@ -23,6 +23,8 @@ pub(super) struct Prepared {
     pub expected: FileFacts,
     /// All names that this attempt may touch.
     pub names: Arc<Names>,
+    /// Where the final name lies.
+    pub place: Place,
 }
 
 /// Names, lists and passes cutoff 2, or says how the attempt ends before it.
@@ -35,9 +37,10 @@ pub(super) async fn authorized(
     let name = name(work).await?;
     let expected = FileFacts { name, bytes: file.bytes(), sha256: file.sha256() };
     let names = Arc::new(mint(work, &expected.name)?);
-    let prepared = Prepared { file, expected, names };
+    let place = place(work, session, &expected.name);
+    let prepared = Prepared { file, expected, names, place };
     list(work, record, session, &prepared).await?;
-    authorize(work, record, session, &prepared).await?;
+    authorize(record, &prepared).await?;
     Ok(prepared)
 }
 
@@ -98,7 +101,7 @@ fn mint(work: &Work, final_name: &str) -> Result<Names, End> {
 
 /// Lists the final name while a stop request can still win. The recorded baseline comes after cutoff 2.
 async fn list(work: &Work, record: &dyn Record, session: &Session, prepared: &Prepared) -> Result<(), End> {
-    let history = record.history().await.map_err(|error| End::Nothing { why: error.to_string() })?;
+    let history = record.history(&prepared.place).await.map_err(|error| End::Nothing { why: error.to_string() })?;
     let seen = tokio::select! {
         biased;
         () = work.stop.token().cancelled() => return Err(stopped(work, "listing")),
@@ -120,11 +123,10 @@ async fn list(work: &Work, record: &dyn Record, session: &Session, prepared: &Pr
     }
 }
 
-async fn authorize(work: &Work, record: &dyn Record, session: &Session, prepared: &Prepared) -> Result<(), End> {
-    let place = place(work, session, &prepared.expected.name);
-    let mut answer = record.authorize(&prepared.expected, &place).await;
+async fn authorize(record: &dyn Record, prepared: &Prepared) -> Result<(), End> {
+    let mut answer = record.authorize(&prepared.expected, &prepared.place).await;
     if answer == Authorization::LeaseLapsed && record.renew_now().await {
-        answer = record.authorize(&prepared.expected, &place).await;
+        answer = record.authorize(&prepared.expected, &prepared.place).await;
     }
     match answer {
         Authorization::Authorized => Ok(()),

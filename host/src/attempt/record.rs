@@ -18,8 +18,8 @@ pub trait Record: Fence + Journal {
     fn renew_now(&self) -> BoxFuture<'_, bool>;
     /// Appends evidence of this attempt, whoever owns the job now.
     fn append<'a>(&'a self, evidence: &'a Evidence) -> BoxFuture<'a, Result<(), NotRecorded>>;
-    /// What is recorded about the other attempts of this delivery key, or of the reused name.
-    fn history(&self) -> BoxFuture<'_, Result<KeyHistory, NotRecorded>>;
+    /// What is recorded about the other attempts of this delivery key, or of the reused name in this place.
+    fn history<'a>(&'a self, place: &'a Place) -> BoxFuture<'a, Result<KeyHistory, NotRecorded>>;
     /// How this server was shown to publish, if it was, with this banner and these extensions.
     fn proof<'a>(&'a self, server: &'a ServerFacts) -> BoxFuture<'a, Result<Option<Proof>, NotRecorded>>;
     /// Marks the destination: a person must mend it before the next job goes there.

@@ -122,10 +122,16 @@ impl Record for JobRecord {
         })
     }
 
-    fn history(&self) -> BoxFuture<'_, Result<KeyHistory, NotRecorded>> {
+    fn history<'a>(&'a self, place: &'a Place) -> BoxFuture<'a, Result<KeyHistory, NotRecorded>> {
         Box::pin(async move {
-            let history =
-                store::key_history(&self.pool, self.job, self.attempt).await.map_err(|error| not_recorded(&error))?;
+            let place = store::FinalPlace {
+                endpoint: &place.endpoint,
+                directory: &place.directory,
+                last_part: &place.last_part,
+            };
+            let history = store::key_history_at(&self.pool, self.job, self.attempt, place)
+                .await
+                .map_err(|error| not_recorded(&error))?;
             Ok(KeyHistory { others: history.others, past_fence: history.past_fence, last: history.last })
         })
     }
