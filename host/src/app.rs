@@ -1,4 +1,4 @@
-//! Puts a host together: pools by role, plugins, destinations kept in step, worker, dispatcher.
+//! Puts a host together: pools by role, plugins, destinations kept in step, worker, dispatcher, sweeper.
 //!
 //! The only place that knows all the parts. It opens only the pools of the roles that it runs.
 
@@ -20,7 +20,7 @@ use crate::plugin::{Bundle, Destination, PluginSettings, Plugins};
 use crate::remote::{SessionLimits, Sessions};
 use crate::spool::Spool;
 use crate::store::{self, ConnectOptions, JoinedDestination, Joining, Pool};
-use crate::upkeep::{self, Dispatcher, DispatcherSettings};
+use crate::upkeep::{self, Dispatcher, DispatcherSettings, Sweeper};
 
 /// The database of a private PostgreSQL that the host's schema lives in.
 const EMBEDDED_DATABASE: &str = "postgres";
@@ -97,10 +97,12 @@ async fn open(url: &str, role: Role, connections: u32) -> anyhow::Result<Pool> {
 pub struct Host {
     worker: Worker,
     dispatcher: Dispatcher,
+    sweeper: Sweeper,
     pools: Vec<Pool>,
     shutdown: CancellationToken,
     grace: Duration,
     dispatch_every: Duration,
+    sweep_every: Duration,
     summary: String,
 }
 
@@ -112,6 +114,7 @@ impl Host {
         let worker_pool = open(url, Role::Worker, worker_connections).await?;
         let keeper_pool = open(url, Role::Worker, 4).await?;
         let dispatcher_pool = open(url, Role::Dispatcher, 3).await?;
+        let recovery_pool = open(url, Role::Recovery, 2).await?;
         let data = &config.directories.data;
         std::fs::create_dir_all(data)
             .with_context(|| format!("the data directory {} cannot be made", data.display()))?;
@@ -159,10 +162,12 @@ impl Host {
         Ok(Self {
             worker,
             dispatcher,
-            pools: vec![worker_pool, keeper_pool, dispatcher_pool],
+            sweeper: Sweeper::new(recovery_pool.clone(), Duration::from_secs(config.sweeper.threshold_seconds)),
+            pools: vec![worker_pool, keeper_pool, dispatcher_pool, recovery_pool],
             shutdown,
             grace: config.worker.shutdown(),
             dispatch_every: Duration::from_millis(config.dispatcher.poll_milliseconds),
+            sweep_every: Duration::from_secs(config.sweeper.every_seconds),
             summary,
         })
     }
@@ -177,8 +182,9 @@ impl Host {
         let signal = upkeep::Signal::default();
         let dispatching =
             upkeep::keep("dispatcher", self.dispatch_every, &signal, &self.shutdown, || self.dispatcher.run_once());
+        let sweeping = upkeep::keep("sweeper", self.sweep_every, &signal, &self.shutdown, || self.sweeper.run_once());
         let working = self.worker.run(self.shutdown.clone(), self.grace);
-        let ((), ended) = tokio::join!(dispatching, working);
+        let ((), (), ended) = tokio::join!(dispatching, sweeping, working);
         for pool in self.pools {
             pool.close().await;
         }

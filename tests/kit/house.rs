@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use sqlx::{AssertSqlSafe, PgPool};
+use sqlx::{AssertSqlSafe, PgConnection, PgPool};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use waybill::attempt::Means;
@@ -307,16 +307,19 @@ impl House {
         Ok(Running { shutdown, task })
     }
 
+    /// A connection on which the guards are off, for what only time could do. Only the superuser may switch them off.
+    pub async fn unguarded(&self) -> anyhow::Result<PgConnection> {
+        let mut connection = self.admin.acquire().await?.detach();
+        sqlx::query("SET session_replication_role = replica").execute(&mut connection).await?;
+        Ok(connection)
+    }
+
     /// Moves a job's lease into the past, as time would.
     pub async fn expire_lease(&self, job: Uuid) -> anyhow::Result<()> {
-        // Only the superuser may switch the guards off, for what only time could do.
-        let mut transaction = self.admin.begin().await?;
-        sqlx::query("SET LOCAL session_replication_role = replica").execute(&mut *transaction).await?;
         sqlx::query("UPDATE export_jobs SET lease_expires_at = clock_timestamp() - interval '1 second' WHERE id = $1")
             .bind(job)
-            .execute(&mut *transaction)
+            .execute(&mut self.unguarded().await?)
             .await?;
-        transaction.commit().await?;
         Ok(())
     }
 

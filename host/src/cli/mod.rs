@@ -53,7 +53,7 @@ struct Common {
 enum Command {
     /// Create the database's roles and schema. May run twice.
     Migrate(migrate::Migrate),
-    /// Run this host: worker and dispatcher.
+    /// Run this host: worker, dispatcher and sweeper.
     Serve(serve::Serve),
     /// Create, look at and cancel jobs.
     #[command(subcommand)]

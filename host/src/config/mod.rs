@@ -18,6 +18,7 @@ pub struct Config {
     pub directories: Directories,
     pub worker: Worker,
     pub dispatcher: Dispatcher,
+    pub sweeper: Sweeper,
 }
 
 /// `[database]`
@@ -73,6 +74,23 @@ pub struct Dispatcher {
     pub lease_seconds: u64,
 }
 
+/// `[sweeper]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sweeper {
+    /// A queued job is woken again when its last wake-up is older. Above the longest wait that a job may have in the
+    /// queue; shorter ones cost evaluations and no more.
+    pub threshold_seconds: u64,
+    /// How often it looks.
+    pub every_seconds: u64,
+}
+
+impl Default for Sweeper {
+    fn default() -> Self {
+        Self { threshold_seconds: 1800, every_seconds: 60 }
+    }
+}
+
 impl Default for Directories {
     fn default() -> Self {
         Self { partners: PathBuf::from("partners"), data: PathBuf::from("data") }
@@ -112,6 +130,8 @@ pub enum ConfigError {
         "no database is named; set [database] url in the configuration or WAYBILL_DATABASE_URL, or use --embedded for a private one"
     )]
     NoDatabase,
+    #[error("[sweeper] every_seconds must be at least 1")]
+    Sweeper,
     #[error("[worker] {what}")]
     Worker { what: String },
 }
@@ -156,6 +176,9 @@ impl Config {
         }
         if worker.max_attempts < 1 {
             return wrong("max_attempts must be at least 1");
+        }
+        if self.sweeper.every_seconds == 0 {
+            return Err(ConfigError::Sweeper);
         }
         if worker.renew_seconds == 0 || worker.renew_seconds * 2 > worker.lease_seconds {
             return wrong(

@@ -6,6 +6,8 @@
 
 mod dispatcher;
 mod duty;
+mod sweeper;
 
 pub use dispatcher::{Dispatcher, DispatcherError, DispatcherSettings, Drained};
 pub use duty::{Signal, keep};
+pub use sweeper::Sweeper;

@@ -6,6 +6,7 @@ mod occupied;
 mod policy;
 mod reached;
 mod stops;
+mod sweeper;
 mod whole;
 
 use std::time::Duration;
