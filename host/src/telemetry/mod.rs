@@ -1,5 +1,7 @@
 //! Logs: one line a transition, after its commit. Text for people at a terminal, JSON for collectors.
 
+use std::io::IsTerminal as _;
+
 use tracing_subscriber::EnvFilter;
 
 /// How logs are written.
@@ -17,7 +19,8 @@ pub fn start(format: LogFormat, filter: &str) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new(format!("{quiet},info")), Some(error)),
     };
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let colours = std::io::stderr().is_terminal();
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr);
     let started = match format {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
