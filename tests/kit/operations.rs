@@ -3,6 +3,7 @@
 
 /// How a file was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "the flags of an OPEN, which clients set independently")]
 pub struct Mode {
     pub read: bool,
     pub write: bool,

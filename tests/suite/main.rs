@@ -3,6 +3,14 @@
 //! `kit` proves the fixtures, `tidy` holds the architecture; the other modules show the requirements of
 //! `requirements.txt`, each test named by the id that it shows.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "in a test's helper a panic is the failed test"
+)]
+
 mod broker;
 mod delivery;
 mod kit;

@@ -101,7 +101,7 @@ pub enum End {
     Failed { reason: FailureReason, cause: String },
     /// Running → Queued.
     Released(Release),
-    /// Delivering → Completed, Failed or OutcomeUnknown.
+    /// `Delivering` → `Completed`, `Failed` or `OutcomeUnknown`.
     Delivered(Delivered),
     /// The row is another's, or cannot be reached: nothing is written, recovery takes it from there.
     Nothing { why: String },

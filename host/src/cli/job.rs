@@ -198,7 +198,7 @@ impl One {
     async fn find(&self, pool: &store::Pool, output: &Output) -> anyhow::Result<Option<Job>> {
         let found = store::find_tenant_job(pool, self.tenant, self.job).await?;
         if found.is_none() {
-            not_found(output, self.tenant, self.job)?;
+            not_found(*output, self.tenant, self.job)?;
         }
         Ok(found)
     }
@@ -269,7 +269,7 @@ impl Cancel {
                     .to_owned(),
             ),
             Cancellation::NotFound => {
-                not_found(output, self.tenant, self.job)?;
+                not_found(*output, self.tenant, self.job)?;
                 return Ok(Ended::NotFound);
             }
             Cancellation::Busy => (
@@ -332,7 +332,7 @@ impl Shown {
     }
 }
 
-fn not_found(output: &Output, tenant: Uuid, job: Uuid) -> anyhow::Result<()> {
+fn not_found(output: Output, tenant: Uuid, job: Uuid) -> anyhow::Result<()> {
     output.answer(&serde_json::json!({ "job": job, "outcome": "NotFound" }), || {
         format!(
             "NotFound: the tenant {tenant} has no job {job}; `waybill job list --tenant {tenant}` shows those it has"

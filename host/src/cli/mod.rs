@@ -38,7 +38,7 @@ struct Common {
     /// Print JSON for scripts.
     #[arg(long, global = true)]
     json: bool,
-    /// What to log, in the syntax of RUST_LOG.
+    /// What to log, in the syntax of `RUST_LOG`.
     #[arg(long, global = true, env = "WAYBILL_LOG", default_value = "info", value_name = "FILTER")]
     log: String,
     /// Log lines as JSON, for collectors.
@@ -91,11 +91,11 @@ pub fn main() -> ExitCode {
     let output = Output::new(common.json);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return failed(&output, &anyhow::Error::new(error).context("the runtime could not be started")),
+        Err(error) => return failed(output, &anyhow::Error::new(error).context("the runtime could not be started")),
     };
     match runtime.block_on(run(&common, &output, command)) {
         Ok(ended) => ExitCode::from(ended.code()),
-        Err(error) => failed(&output, &error),
+        Err(error) => failed(output, &error),
     }
 }
 
@@ -109,7 +109,7 @@ async fn run(common: &Common, output: &Output, command: Command) -> anyhow::Resu
     }
 }
 
-fn failed(output: &Output, error: &anyhow::Error) -> ExitCode {
+fn failed(output: Output, error: &anyhow::Error) -> ExitCode {
     output.error(error);
     ExitCode::from(1)
 }

@@ -22,20 +22,12 @@ impl Output {
 
     /// Prints the answer: the value for scripts, the text for people.
     pub fn answer<T: Serialize>(self, value: &T, text: impl FnOnce() -> String) -> anyhow::Result<()> {
-        if self.json { self.line(&serde_json::to_string_pretty(value)?) } else { self.line(text().trim_end()) }
+        if self.json { line(&serde_json::to_string_pretty(value)?) } else { line(text().trim_end()) }
     }
 
     /// Prints one line for people only.
     pub fn say(self, text: &str) -> anyhow::Result<()> {
-        if self.json { Ok(()) } else { self.line(text) }
-    }
-
-    fn line(self, text: &str) -> anyhow::Result<()> {
-        match writeln!(std::io::stdout().lock(), "{text}") {
-            // The reader has gone, as `head` does; there is nobody to tell.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            other => Ok(other?),
-        }
+        if self.json { Ok(()) } else { line(text) }
     }
 
     /// Prints an error with its causes. Nothing is left to do if standard error is closed too.
@@ -49,5 +41,13 @@ impl Output {
             format!("error: {}", causes.join(": "))
         };
         let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
+}
+
+fn line(text: &str) -> anyhow::Result<()> {
+    match writeln!(std::io::stdout().lock(), "{text}") {
+        // The reader has gone, as `head` does; there is nobody to tell.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
     }
 }

@@ -8,7 +8,7 @@ use crate::app::{self, Host};
 use crate::config::Config;
 
 /// Runs the worker and the dispatcher until SIGTERM or SIGINT. Work that is being prepared is handed back, deliveries
-/// under way are waited for within [worker] shutdown_seconds; a second signal ends the process at once.
+/// under way are waited for within `[worker] shutdown_seconds`; a second signal ends the process at once.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  waybill serve --config waybill.toml\n  waybill serve --embedded     (a private PostgreSQL in the data directory)"

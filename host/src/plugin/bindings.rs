@@ -2,7 +2,6 @@
 //! beside these, over the same internal model.
 
 /// The world of builders.
-#[expect(clippy::pedantic, reason = "generated")]
 pub(super) mod builder {
     wasmtime::component::bindgen!({
         path: "../wit/0.1.0",
@@ -17,7 +16,6 @@ pub(super) mod builder {
 }
 
 /// The world of destinations. Types and the log are the builder world's, so that they are converted once.
-#[expect(clippy::pedantic, reason = "generated")]
 pub(super) mod destination {
     wasmtime::component::bindgen!({
         path: "../wit/0.1.0",

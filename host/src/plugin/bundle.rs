@@ -73,7 +73,7 @@ impl Bundle {
         output: Draft,
         stop: &CancellationToken,
     ) -> Result<Built, CallError> {
-        let guest_job = self.guest_job(destination, job)?;
+        let guest_job = guest_job(destination, job)?;
         let state = self.state("build", job).with_building(Arc::clone(&destination.source), output);
         let bounds = Bounds { timeout: self.manifest.limits.build(), stop: Some(stop) };
         let world = self.prepared.builder.clone();
@@ -101,7 +101,7 @@ impl Bundle {
         job: &ClaimedJob,
         stop: &CancellationToken,
     ) -> Result<String, CallError> {
-        let guest_job = self.guest_job(destination, job)?;
+        let guest_job = guest_job(destination, job)?;
         let bounds = Bounds { timeout: self.manifest.limits.call(), stop: Some(stop) };
         let world = self.prepared.destination.clone();
         let (_, name) = run(self.store(self.state("final-name", job)), bounds, |mut store| async move {
@@ -126,7 +126,7 @@ impl Bundle {
         reader: Reader,
         stop: &CancellationToken,
     ) -> Result<Listing, CallError> {
-        let guest_job = self.guest_job(destination, job)?;
+        let guest_job = guest_job(destination, job)?;
         let bounds = Bounds { timeout: self.manifest.limits.call(), stop: Some(stop) };
         let world = self.prepared.destination.clone();
         let asked = final_name.to_owned();
@@ -157,7 +157,7 @@ impl Bundle {
         reader: Reader,
         writer: Writer,
     ) -> Result<Reported, CallError> {
-        let guest_job = self.guest_job(destination, job)?;
+        let guest_job = guest_job(destination, job)?;
         let expected = worlds::file_facts(expected);
         let before = worlds::guest_listing(before);
         let bounds = Bounds { timeout: self.manifest.limits.deliver(), stop: None };
@@ -185,7 +185,7 @@ impl Bundle {
         before: Option<&Listing>,
         reader: Reader,
     ) -> Result<Reported, CallError> {
-        let guest_job = self.guest_job(destination, job)?;
+        let guest_job = guest_job(destination, job)?;
         let expected = worlds::file_facts(expected);
         let before = before.map(worlds::guest_listing);
         let bounds = Bounds { timeout: self.manifest.limits.call(), stop: None };
@@ -201,10 +201,6 @@ impl Bundle {
         })
         .await?;
         Ok(worlds::observation(observation))
-    }
-
-    fn guest_job(&self, destination: &Destination, job: &ClaimedJob) -> Result<types::Job, CallError> {
-        worlds::job(job, &destination.settings).map_err(|what| CallError::Host { what })
     }
 
     fn state(&self, call: &'static str, job: &ClaimedJob) -> State {
@@ -234,4 +230,8 @@ impl Bundle {
             ),
         })
     }
+}
+
+fn guest_job(destination: &Destination, job: &ClaimedJob) -> Result<types::Job, CallError> {
+    worlds::job(job, &destination.settings).map_err(|what| CallError::Host { what })
 }

@@ -79,7 +79,7 @@ fn admit_unguarded(engine: &Engine, bytes: Vec<u8>, world: World) -> Result<Vec<
 fn encode(engine: &Engine, module: &[u8]) -> Result<Vec<u8>, String> {
     Module::validate(engine, module)
         .map_err(|error| format!("is a broken module: {}", one_line(&error.to_string())))?;
-    ComponentEncoder::default().validate(true).module(module).and_then(|encoder| encoder.encode()).map_err(|error| {
+    ComponentEncoder::default().validate(true).module(module).and_then(ComponentEncoder::encode).map_err(|error| {
         format!(
             "is a core module that cannot be made a component ({}); build it with wit-bindgen for wasm32-unknown-unknown against {PACKAGE}, without WASI",
             first_and_root(error.as_ref())

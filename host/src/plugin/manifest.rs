@@ -212,7 +212,7 @@ impl Manifest {
                 let what = format!("{file:?} must lie in the bundle's own directory: give a plain file name");
                 return Err(document.fault(&[table, "file"], what));
             }
-            if !std::path::Path::new(file).extension().is_some_and(|extension| extension == "wasm") {
+            if std::path::Path::new(file).extension().is_none_or(|extension| extension != "wasm") {
                 let what = format!(
                     "{file:?} is no .wasm file; the host compiles components itself, because compiled code cannot be checked"
                 );

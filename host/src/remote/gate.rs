@@ -227,7 +227,6 @@ impl Gate {
             }
         }
         match (over, self.licence.form.overwrites()) {
-            (false, false) => Ok(()),
             (false, true) => {
                 Err(RemoteError::forbidden("this attempt replaces a file by agreement; its publish is publish-over"))
             }
@@ -238,7 +237,7 @@ impl Gate {
                 Err(RemoteError::forbidden("the baseline showed no file to replace"))
             }
             (true, false) => Err(RemoteError::forbidden("this attempt's form of publishing replaces nothing")),
-            (true, true) => Ok(()),
+            (false, false) | (true, true) => Ok(()),
         }
     }
 

@@ -139,9 +139,10 @@ impl Writer {
         let mut sending = self.inner.sending().clone();
         let publishing = self.inner.gate().step() == Step::Publishing;
         if publishing && sending.publish.is_none() {
-            let why = match ended {
-                false => format!("the publish was still at work after {} s", patience.as_secs_f32()),
-                true => "the publish ended abnormally".to_owned(),
+            let why = if ended {
+                "the publish ended abnormally".to_owned()
+            } else {
+                format!("the publish was still at work after {} s", patience.as_secs_f32())
             };
             sending.publish = Some((self.inner.parts.licence.form, Answer::Unanswered { why }));
         }
@@ -226,10 +227,11 @@ impl Inner {
             self.parts.journal.published(form, answer).await;
             info!(?form, ?answer, attempt = %names.attempt, "the publish was answered");
         }
-        if form == PublishForm::Link && requested.is_ok() {
-            if let Err(error) = self.remove_temporary(temporary).await {
-                warn!(%error, attempt = %names.attempt, "the temporary name of a published file stays");
-            }
+        if form == PublishForm::Link
+            && requested.is_ok()
+            && let Err(error) = self.remove_temporary(temporary).await
+        {
+            warn!(%error, attempt = %names.attempt, "the temporary name of a published file stays");
         }
         self.gate().published(answer.as_ref());
         requested
@@ -278,9 +280,8 @@ impl Inner {
 
     /// True if the size was read back and matches; false if by contract it cannot be seen.
     async fn read_back(&self, name: &str, bytes: u64) -> Result<bool, RemoteError> {
-        let unseen = |why: String| match self.parts.listing_hidden {
-            true => Ok(false),
-            false => Err(RemoteError::Refused { code: None, text: why }),
+        let unseen = |why: String| {
+            if self.parts.listing_hidden { Ok(false) } else { Err(RemoteError::Refused { code: None, text: why }) }
         };
         match self.parts.session.stat(name).await? {
             Found::Present(Entry { bytes: Some(shown), .. }) if shown == bytes => Ok(true),

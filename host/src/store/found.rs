@@ -11,6 +11,7 @@ const ACT: &str = "found";
 
 /// What a row said at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of one row, every combination of which occurs")]
 pub struct Found {
     pub status: Status,
     pub version: i32,

@@ -42,6 +42,7 @@ pub enum Listing {
 pub type NamePredicate = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each switch is a feature that a server has or lacks by itself")]
 pub struct Behaviour {
     pub rename_over: RenameOver,
     pub rename_steps: RenameSteps,

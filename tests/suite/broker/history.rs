@@ -27,7 +27,7 @@ async fn replacement(world: &World, original: Uuid) -> anyhow::Result<Uuid> {
 async fn authorize(world: &World, of: Attempt, name: &str, seed: u8) -> anyhow::Result<FileFacts> {
     let expected = FileFacts { name: name.to_owned(), bytes: u64::from(seed), sha256: Sha256([seed; 32]) };
     let delivery =
-        Delivery { expected: expected.clone(), last_part: name.to_owned(), reused: true, ..world.delivery(of) };
+        Delivery { expected: expected.clone(), last_part: name.to_owned(), reused: true, ..World::delivery(of) };
     let answer = store::authorize_delivery(&world.worker, delivery).await?;
     anyhow::ensure!(answer == Authorization::Authorized, "{answer:?}");
     Ok(expected)
@@ -47,7 +47,7 @@ async fn vrd_03_an_attempt_alone_has_no_others_and_counts_its_own_fence() -> any
     assert_eq!(history(&world, of).await?, KeyHistory { past_fence: 1, ..KeyHistory::default() });
     // Of any other attempt of the job, the one that was authorized is another.
     let others = history(&world, Attempt { attempt: Uuid::new_v4(), ..of }).await?.others;
-    assert_eq!(others, [Some(world.delivery(of).expected)]);
+    assert_eq!(others, [Some(World::delivery(of).expected)]);
     Ok(())
 }
 
@@ -55,7 +55,7 @@ async fn vrd_03_an_attempt_alone_has_no_others_and_counts_its_own_fence() -> any
 async fn vrd_03_an_attempt_that_went_back_to_the_queue_was_never_authorized() -> anyhow::Result<()> {
     let world = World::new().await?;
     let of = world.running().await?;
-    store::release(&world.worker, world.release(of)).await?.written();
+    store::release(&world.worker, World::release(of)).await?.written();
     let again = claimed(&world, of.job).await?;
     assert_eq!(history(&world, again).await?, KeyHistory::default());
     Ok(())
@@ -66,7 +66,7 @@ async fn rec_05_original_and_replacement_see_each_other_once_both_were_authorize
     let world = World::new().await?;
     let original = world.ended(DeliveryOutcome::OutcomeUnknown).await?;
     let replacement = claimed(&world, replacement(&world, original.job).await?).await?;
-    let originals = world.delivery(original).expected;
+    let originals = World::delivery(original).expected;
 
     let seen = history(&world, replacement).await?;
     assert_eq!((seen.others, seen.past_fence), (vec![Some(originals.clone())], 1));

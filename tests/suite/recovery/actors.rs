@@ -59,7 +59,7 @@ impl Actors {
         let job = self.queued().await?;
         for _ in 1..MAX_ATTEMPTS {
             let attempt = self.claimed(job).await?.attempt;
-            let release = self.release(Attempt { job, attempt });
+            let release = World::release(Attempt { job, attempt });
             store::release(&self.worker, release).await?.written().context("the release was refused")?;
         }
         Ok(Attempt { job, attempt: self.claimed(job).await?.attempt })
@@ -131,7 +131,7 @@ impl Actors {
         of: Attempt,
         sha256: Sha256,
     ) -> anyhow::Result<Authorization> {
-        let mut delivery = self.delivery(Attempt { job: original, attempt: of.attempt });
+        let mut delivery = World::delivery(Attempt { job: original, attempt: of.attempt });
         delivery.job = of.job;
         delivery.expected.sha256 = sha256;
         Ok(store::authorize_delivery(&self.worker, delivery).await?)

@@ -8,7 +8,7 @@ use waybill::store::{
 };
 
 use super::actors::{Actors, NOT_DELIVERED};
-use crate::store::world::Attempt;
+use crate::store::world::{Attempt, World};
 
 const OTHER: Sha256 = Sha256([8; 32]);
 
@@ -218,7 +218,7 @@ async fn bring(actors: &Actors, original: Uuid, status: Status, reason: FailureR
         Status::Failed if reason == FailureReason::NotDelivered => finish(NOT_DELIVERED).await?,
         Status::Failed if reason == FailureReason::AttemptsExhausted => {
             let of = running().await?;
-            let release = Release { max_attempts: 1, ..actors.release(of) };
+            let release = Release { max_attempts: 1, ..World::release(of) };
             store::release(worker, release).await?.written().context("released")?;
         }
         Status::Failed => {
@@ -285,7 +285,7 @@ async fn aut_06_a_correction_waits_for_a_replacements_open_authorization() -> an
     let job = actors.replacement(original.job).await?;
     let of = Attempt { job, attempt: actors.claimed(job).await?.attempt };
     let held = actors.hold(Role::Worker, of, EventKind::DeliveryAuthorized).await?;
-    let mut delivery = actors.delivery(original);
+    let mut delivery = World::delivery(original);
     (delivery.job, delivery.attempt) = (of.job, of.attempt);
     let authorized = tokio::spawn({
         let pool = actors.worker.clone();
@@ -315,7 +315,7 @@ async fn aut_06_a_replacements_authorization_waits_for_an_open_correction() -> a
         async move { store::correct(&pool, correction).await }
     });
     let correcting = actors.blocked_by(held.pid).await?;
-    let mut delivery = actors.delivery(original);
+    let mut delivery = World::delivery(original);
     (delivery.job, delivery.attempt) = (of.job, of.attempt);
     let authorized = tokio::spawn({
         let pool = actors.worker.clone();

@@ -5,7 +5,7 @@ use waybill::store::take_over::{self, TakeOver};
 use waybill::store::{self, Authorization, Case, Write};
 
 use super::actors::{self, Actors, CASES, kind};
-use crate::store::world::{Attempt, LEASE, MAX_ATTEMPTS};
+use crate::store::world::{Attempt, LEASE, MAX_ATTEMPTS, World};
 
 #[tokio::test]
 async fn rcv_01_an_expired_running_attempt_is_queued_with_its_event_and_a_wake_up_of_its_own() -> anyhow::Result<()> {
@@ -146,7 +146,7 @@ async fn rcv_05_an_authorization_first_and_the_takeover_waits_and_matches_nothin
     assert!(store::renew(&actors.worker, of.job, of.attempt, short).await?.is_written());
     let held = actors.hold(Role::Worker, of, EventKind::DeliveryAuthorized).await?;
     let authorized = tokio::spawn({
-        let (pool, delivery) = (actors.worker.clone(), actors.delivery(of));
+        let (pool, delivery) = (actors.worker.clone(), World::delivery(of));
         async move { store::authorize_delivery(&pool, delivery).await }
     });
     let authorizing = actors.blocked_by(held.pid).await?;

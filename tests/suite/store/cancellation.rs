@@ -171,7 +171,7 @@ async fn can_05_the_lock_is_real() -> anyhow::Result<()> {
     });
     let canceling = world.blocked_by(held.pid).await?;
     let claim = tokio::spawn({
-        let (pool, claim) = (world.worker.clone(), world.claim(job, 1));
+        let (pool, claim) = (world.worker.clone(), World::claim(job, 1));
         async move { store::claim(&pool, claim).await }
     });
     world.blocked_by(canceling).await?;

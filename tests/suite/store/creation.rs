@@ -86,7 +86,7 @@ async fn cre_04_a_scheduled_job_is_not_claimed_before_its_time_and_woken_at_it()
     let scheduled = NewJob { not_before: Some(later), priority: 7, ..world.new_job() };
     let job = world.create(&scheduled).await?;
 
-    match store::claim(&world.worker, world.claim(job, 1)).await? {
+    match store::claim(&world.worker, World::claim(job, 1)).await? {
         store::Write::Refused(found) => assert!(!found.due && found.destination_enabled && found.history_known),
         answer => panic!("{answer:?}"),
     }

@@ -10,7 +10,7 @@ use super::world::{Attempt, World, digests};
 async fn clm_01_of_two_workers_one_claims() -> anyhow::Result<()> {
     let world = World::new().await?;
     let job = world.queued().await?;
-    let first = world.claim(job, 1);
+    let first = World::claim(job, 1);
     let held = world.hold_event(Attempt { job, attempt: first.attempt }, EventKind::Claimed).await?;
     let winner = tokio::spawn({
         let (pool, claim) = (world.worker.clone(), first.clone());
@@ -18,7 +18,7 @@ async fn clm_01_of_two_workers_one_claims() -> anyhow::Result<()> {
     });
     let claiming = world.blocked_by(held.pid).await?;
     let loser = tokio::spawn({
-        let (pool, claim) = (world.worker.clone(), world.claim(job, 1));
+        let (pool, claim) = (world.worker.clone(), World::claim(job, 1));
         async move { store::claim(&pool, claim).await }
     });
     world.blocked_by(claiming).await?;
@@ -56,7 +56,7 @@ async fn clm_02_a_claim_waits_for_a_cancellation_and_loses() -> anyhow::Result<(
     });
     let canceling = world.blocked_by(held.pid).await?;
     let claim = tokio::spawn({
-        let (pool, claim) = (world.worker.clone(), world.claim(job, 1));
+        let (pool, claim) = (world.worker.clone(), World::claim(job, 1));
         async move { store::claim(&pool, claim).await }
     });
     world.blocked_by(canceling).await?;
@@ -75,7 +75,7 @@ async fn clm_02_a_claim_waits_for_a_cancellation_and_loses() -> anyhow::Result<(
 async fn clm_02_a_cancellation_waits_for_a_claim_and_becomes_a_stop_request() -> anyhow::Result<()> {
     let world = World::new().await?;
     let job = world.queued().await?;
-    let claim = world.claim(job, 1);
+    let claim = World::claim(job, 1);
     let held = world.hold_event(Attempt { job, attempt: claim.attempt }, EventKind::Claimed).await?;
     let claimed = tokio::spawn({
         let (pool, claim) = (world.worker.clone(), claim.clone());
@@ -117,7 +117,7 @@ async fn clm_03_a_claim_of_an_old_version_changes_nothing() -> anyhow::Result<()
     };
     assert_eq!(store::edit_terms(&world.api, edit).await?, Edit::Answered(Write::Written(2)));
 
-    match store::claim(&world.worker, world.claim(job, 1)).await? {
+    match store::claim(&world.worker, World::claim(job, 1)).await? {
         Write::Refused(found) => assert_eq!((found.status, found.version, found.attempt_count), (Status::Queued, 2, 0)),
         answer => panic!("{answer:?}"),
     }
@@ -147,7 +147,7 @@ async fn clm_06_nothing_is_claimed_for_a_destination_that_is_switched_off() -> a
     let job = world.queued().await?;
     world.run(Role::Api, "UPDATE destinations SET enabled = false").await?;
     assert!(
-        matches!(store::claim(&world.worker, world.claim(job, 1)).await?, Write::Refused(found) if !found.destination_enabled)
+        matches!(store::claim(&world.worker, World::claim(job, 1)).await?, Write::Refused(found) if !found.destination_enabled)
     );
     world.run(Role::Api, "UPDATE destinations SET enabled = true").await?;
     world.claimed(job).await?;
@@ -188,7 +188,7 @@ async fn ops_04_a_job_known_from_another_history_is_claimed_only_after_a_person_
         )
         .await?;
     assert!(
-        matches!(store::claim(&world.worker, world.claim(job, 1)).await?, Write::Refused(found) if !found.history_known)
+        matches!(store::claim(&world.worker, World::claim(job, 1)).await?, Write::Refused(found) if !found.history_known)
     );
     world
         .run(

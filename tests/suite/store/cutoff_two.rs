@@ -38,7 +38,7 @@ async fn aut_01_a_stop_request_under_way_is_waited_for() -> anyhow::Result<()> {
         )
         .await?;
     let authorized = tokio::spawn({
-        let (pool, delivery) = (world.worker.clone(), world.delivery(of));
+        let (pool, delivery) = (world.worker.clone(), World::delivery(of));
         async move { store::authorize_delivery(&pool, delivery).await }
     });
     world.blocked_by(held.pid).await?;
@@ -74,7 +74,7 @@ async fn aut_03_after_a_takeover_every_write_of_the_old_attempt_matches_nothing(
     assert!(
         matches!(world.authorize(old).await?, Authorization::NotOwner(found) if found.is(Status::Running, new.attempt))
     );
-    assert!(!store::release(&world.worker, world.release(old)).await?.is_written());
+    assert!(!store::release(&world.worker, World::release(old)).await?.is_written());
     assert!(!store::finish_stopped(&world.worker, old.job, old.attempt, "building").await?.is_written());
     assert!(
         !store::finish_failed(&world.worker, old.job, old.attempt, FailureReason::BuildFailed, "late")
@@ -125,7 +125,7 @@ async fn aut_04_the_statement_records_name_size_and_digest() -> anyhow::Result<(
     let world = World::new().await?;
     let of = world.delivering().await?;
     let row = store::find_job(&world.worker, of.job).await?.context("the job")?;
-    assert_eq!(row.expected, Some(world.delivery(of).expected));
+    assert_eq!(row.expected, Some(World::delivery(of).expected));
     assert!(row.delivery_authorized_at.is_some() && row.publish_intended_at.is_none());
     assert_eq!(world.count("SELECT count(*) FROM final_names").await?, 1);
     Ok(())
@@ -151,14 +151,14 @@ async fn replaced(world: &World) -> anyhow::Result<(Attempt, Attempt)> {
     let claimed = world.claimed(replacement).await?;
     let of_original = claimed.replacement.clone().context("a replacement")?;
     assert_eq!(of_original.original, original.job);
-    assert_eq!(of_original.original_expected, Some(world.delivery(original).expected));
+    assert_eq!(of_original.original_expected, Some(World::delivery(original).expected));
     assert!(!of_original.overwrite_agreed);
     Ok((original, Attempt { job: replacement, attempt: claimed.attempt }))
 }
 
 /// What a replacement delivers: another file under its original's name.
-fn same_name(world: &World, original: Attempt, replacement: Attempt) -> Delivery {
-    let under = world.delivery(original);
+fn same_name(original: Attempt, replacement: Attempt) -> Delivery {
+    let under = World::delivery(original);
     Delivery {
         job: replacement.job,
         attempt: replacement.attempt,
@@ -178,7 +178,7 @@ async fn aut_05_a_replacement_of_a_completed_original_is_refused() -> anyhow::Re
     let world = World::new().await?;
     let (original, replacement) = replaced(&world).await?;
     world.run(Role::Corrector, &correction(original.job)).await?;
-    let delivery = same_name(&world, original, replacement);
+    let delivery = same_name(original, replacement);
     assert_eq!(store::authorize_delivery(&world.worker, delivery).await?, Authorization::OriginalCompleted);
     let ended = store::finish_failed(
         &world.worker,
@@ -200,7 +200,7 @@ async fn aut_06_authorization_waits_for_a_correction_and_looks_again() -> anyhow
     {
         let held = world.hold(Role::Corrector, &correction(original.job)).await?;
         let authorized = tokio::spawn({
-            let (pool, delivery) = (world.worker.clone(), same_name(&world, original, replacement));
+            let (pool, delivery) = (world.worker.clone(), same_name(original, replacement));
             async move { store::authorize_delivery(&pool, delivery).await }
         });
         world.blocked_by(held.pid).await?;
@@ -224,7 +224,7 @@ async fn aut_06_a_correction_waits_for_an_authorization() -> anyhow::Result<()> 
     let (original, replacement) = replaced(&world).await?;
     let held = world.hold_event(replacement, EventKind::DeliveryAuthorized).await?;
     let authorized = tokio::spawn({
-        let (pool, delivery) = (world.worker.clone(), same_name(&world, original, replacement));
+        let (pool, delivery) = (world.worker.clone(), same_name(original, replacement));
         async move { store::authorize_delivery(&pool, delivery).await }
     });
     let authorizing = world.blocked_by(held.pid).await?;
@@ -244,11 +244,11 @@ async fn aut_06_a_correction_waits_for_an_authorization() -> anyhow::Result<()> 
 async fn rpl_08_a_replacement_keeps_its_originals_final_name() -> anyhow::Result<()> {
     let world = World::new().await?;
     let (original, replacement) = replaced(&world).await?;
-    let answer = store::authorize_delivery(&world.worker, world.delivery(replacement)).await?;
-    let was = Some(world.delivery(original).expected.name);
+    let answer = store::authorize_delivery(&world.worker, World::delivery(replacement)).await?;
+    let was = Some(World::delivery(original).expected.name);
     assert_eq!(answer, Authorization::DiffersFromEarlier { destination: world.destination, name: was });
     assert_eq!(world.status(replacement.job).await?, Status::Running);
-    let same = same_name(&world, original, replacement);
+    let same = same_name(original, replacement);
     assert_eq!(store::authorize_delivery(&world.worker, same).await?, Authorization::Authorized);
     Ok(())
 }
@@ -266,12 +266,12 @@ fn under(delivery: Delivery, directory: &str, name: &str) -> Delivery {
 async fn aut_07_two_keys_never_get_one_final_name() -> anyhow::Result<()> {
     let world = World::new().await?;
     let first = world.running().await?;
-    let delivery = under(world.delivery(first), "/upload", "Contacts.csv");
+    let delivery = under(World::delivery(first), "/upload", "Contacts.csv");
     assert_eq!(store::authorize_delivery(&world.worker, delivery).await?, Authorization::Authorized);
     let holder = store::find_job(&world.worker, first.job).await?.context("the holder")?.delivery_key;
 
     let second = world.running().await?;
-    let delivery = under(world.delivery(second), "/Upload/", "contacts.CSV");
+    let delivery = under(World::delivery(second), "/Upload/", "contacts.CSV");
     let taken = store::authorize_delivery(&world.worker, delivery).await?;
     assert_eq!(taken, Authorization::NameTaken { holder: Some(holder) });
     assert_eq!(world.status(second.job).await?, Status::Running, "the whole statement was taken back");
@@ -287,11 +287,11 @@ async fn aut_07_two_keys_never_get_one_final_name() -> anyhow::Result<()> {
     let foreign = NewJob { tenant, destination, ..world.new_job() };
     let foreign = world.claimed(world.create(&foreign).await?).await?;
     let foreign = Attempt { job: foreign.id, attempt: foreign.attempt };
-    let delivery = under(world.delivery(foreign), "/upload", "contacts.csv");
+    let delivery = under(World::delivery(foreign), "/upload", "contacts.csv");
     let taken = store::authorize_delivery(&world.worker, delivery).await?;
     assert_eq!(taken, Authorization::NameTaken { holder: None }, "also across tenants, and their keys stay theirs");
 
-    let delivery = under(world.delivery(foreign), "/upload/in", "contacts.csv");
+    let delivery = under(World::delivery(foreign), "/upload/in", "contacts.csv");
     assert_eq!(
         store::authorize_delivery(&world.worker, delivery).await?,
         Authorization::Authorized,
@@ -316,7 +316,7 @@ async fn aut_07_of_two_at_once_one_waits_and_is_refused() -> anyhow::Result<()> 
         )
         .await?;
     let authorized = tokio::spawn({
-        let (pool, delivery) = (world.worker.clone(), under(world.delivery(second), "/upload", "contacts.csv"));
+        let (pool, delivery) = (world.worker.clone(), under(World::delivery(second), "/upload", "contacts.csv"));
         async move { store::authorize_delivery(&pool, delivery).await }
     });
     world.blocked_by(held.pid).await?;
@@ -335,7 +335,7 @@ async fn aut_07_a_reused_name_is_handed_on_once_its_holder_is_settled() -> anyho
         let claimed = world.claimed(job).await?;
         Ok(Attempt { job, attempt: claimed.attempt })
     };
-    let delivery = |of: Attempt| Delivery { reused: true, ..under(world.delivery(of), "/upload", "weekly.csv") };
+    let delivery = |of: Attempt| Delivery { reused: true, ..under(World::delivery(of), "/upload", "weekly.csv") };
 
     let first = claimed().await?;
     assert_eq!(store::authorize_delivery(&world.worker, delivery(first)).await?, Authorization::Authorized);

@@ -95,7 +95,7 @@ async fn fen_10_the_temporary_name_is_on_record_before_the_fence_and_no_attempt_
     let world = World::new().await?;
     let of = world.delivering().await?;
     let temporary = format!(".{}.part", of.attempt);
-    let at = world.delivery(of).expected.name;
+    let at = World::delivery(of).expected.name;
     let baseline = Evidence::Baseline {
         look: Listing { at, found: Found::Absent, sha256: None, hashed_by: None },
         temporary: Some(temporary.clone()),
@@ -110,7 +110,7 @@ async fn fen_10_the_temporary_name_is_on_record_before_the_fence_and_no_attempt_
     let recorded = events.iter().find(|event| event.kind == EventKind::DeliveryEvidence).context("the baseline")?;
     assert_eq!(recorded.detail.as_ref().and_then(|detail| detail.get("temporary")), Some(&temporary.into()));
 
-    let mut claim = world.claim(world.queued().await?, 1);
+    let mut claim = World::claim(world.queued().await?, 1);
     claim.attempt = of.attempt;
     let refused = store::claim(&world.worker, claim).await.unwrap_err();
     assert_eq!(refused.constraint(), Some("uq_attempt_claimed"));

@@ -62,7 +62,7 @@ async fn lse_07_a_renewal_after_the_scan_prevents_the_takeover() -> anyhow::Resu
 async fn lse_08_released_work_is_queued_with_its_event_and_a_later_wake_up() -> anyhow::Result<()> {
     let world = World::new().await?;
     let of = world.running().await?;
-    assert_eq!(store::release(&world.worker, world.release(of)).await?, Write::Written(Released::Queued));
+    assert_eq!(store::release(&world.worker, World::release(of)).await?, Write::Written(Released::Queued));
     let found = world.found(of.job).await?;
     assert_eq!((found.status, found.attempt, found.attempt_count), (Status::Queued, None, 1), "the attempt counts");
     assert_eq!(world.kinds(of.job).await?, [EventKind::Claimed, EventKind::ReleasedByWorker]);
@@ -70,7 +70,7 @@ async fn lse_08_released_work_is_queued_with_its_event_and_a_later_wake_up() -> 
     let later = "SELECT count(*) FROM outbox_claims WHERE ready_at BETWEEN clock_timestamp() + interval '4 minutes'
                  AND clock_timestamp() + interval '5 minutes'";
     assert_eq!(world.count(later).await?, 1, "ready after the backoff");
-    assert!(!store::release(&world.worker, world.release(of)).await?.is_written(), "once");
+    assert!(!store::release(&world.worker, World::release(of)).await?.is_written(), "once");
     Ok(())
 }
 
@@ -80,7 +80,7 @@ async fn lse_08_at_the_cap_a_release_ends_attempts_exhausted() -> anyhow::Result
     let job = world.queued().await?;
     for turn in 1..=MAX_ATTEMPTS {
         let attempt = world.claimed(job).await?.attempt;
-        let released = store::release(&world.worker, world.release(Attempt { job, attempt })).await?.written();
+        let released = store::release(&world.worker, World::release(Attempt { job, attempt })).await?.written();
         let expected = if turn < MAX_ATTEMPTS { Released::Queued } else { Released::AttemptsExhausted };
         assert_eq!(released, Some(expected), "turn {turn}");
     }
@@ -97,12 +97,12 @@ async fn lse_08_with_a_stop_request_a_release_ends_stopped() -> anyhow::Result<(
     let world = World::new().await?;
     let of = world.running().await?;
     world.cancel(of.job).await?;
-    assert_eq!(store::release(&world.worker, world.release(of)).await?, Write::Written(Released::Stopped));
+    assert_eq!(store::release(&world.worker, World::release(of)).await?, Write::Written(Released::Stopped));
     assert_eq!(world.kinds(of.job).await?, [EventKind::Claimed, EventKind::Stopped]);
 
     let capped = world.running().await?;
     world.cancel(capped.job).await?;
-    let at_cap = Release { max_attempts: 1, ..world.release(capped) };
+    let at_cap = Release { max_attempts: 1, ..World::release(capped) };
     assert_eq!(store::release(&world.worker, at_cap).await?, Write::Written(Released::Stopped), "also at the cap");
     Ok(())
 }
@@ -112,7 +112,7 @@ async fn lse_08_past_cutoff_two_nothing_is_released() -> anyhow::Result<()> {
     let world = World::new().await?;
     let of = world.delivering().await?;
     assert!(
-        matches!(store::release(&world.worker, world.release(of)).await?, Write::Refused(found) if found.status == Status::Delivering)
+        matches!(store::release(&world.worker, World::release(of)).await?, Write::Refused(found) if found.status == Status::Delivering)
     );
     Ok(())
 }
@@ -131,7 +131,7 @@ async fn lse_05_after_the_terminal_write_a_renewal_matches_nothing() -> anyhow::
 async fn lst_04_a_write_whose_line_is_cut_before_it_committed_is_settled_by_the_row() -> anyhow::Result<()> {
     let world = World::new().await?;
     let job = world.queued().await?;
-    let claim = world.claim(job, 1);
+    let claim = World::claim(job, 1);
     let held = world.hold_event(Attempt { job, attempt: claim.attempt }, EventKind::Claimed).await?;
     let claimed = tokio::spawn({
         let pool = world.worker.clone();
@@ -152,7 +152,7 @@ async fn ops_02_a_caller_that_gives_up_does_not_take_the_write_with_it() -> anyh
     let of = world.running().await?;
     let held = world.hold_event(of, EventKind::ReleasedByWorker).await?;
     let released = tokio::spawn({
-        let (pool, release) = (world.worker.clone(), world.release(of));
+        let (pool, release) = (world.worker.clone(), World::release(of));
         async move { store::release(&pool, release).await }
     });
     world.blocked_by(held.pid).await?;

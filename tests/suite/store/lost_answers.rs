@@ -19,7 +19,7 @@ async fn lst_01_an_attempt_finds_itself_after_every_lost_answer() -> anyhow::Res
     let job = world.queued().await?;
 
     line.lose_the_next_answer();
-    let claim = world.claim(job, 1);
+    let claim = World::claim(job, 1);
     let of = Attempt { job, attempt: claim.attempt };
     let claimed = store::claim(&worker, claim).await?.written().expect("it finds its claim");
     assert_eq!((claimed.attempt, claimed.attempt_count), (of.attempt, 1));
@@ -27,7 +27,7 @@ async fn lst_01_an_attempt_finds_itself_after_every_lost_answer() -> anyhow::Res
     assert!(!line.is_intact(), "the answer was lost");
 
     line.lose_the_next_answer();
-    assert_eq!(store::authorize_delivery(&worker, world.delivery(of)).await?, Authorization::Authorized);
+    assert_eq!(store::authorize_delivery(&worker, World::delivery(of)).await?, Authorization::Authorized);
     assert!(!line.is_intact());
 
     line.lose_the_next_answer();
@@ -57,7 +57,7 @@ async fn lst_01_a_release_finds_its_event_after_a_lost_answer() -> anyhow::Resul
     let worker = line.pool(Role::Worker).await?;
     let of = world.running().await?;
     line.lose_the_next_answer();
-    assert_eq!(store::release(&worker, world.release(of)).await?, Write::Written(Released::Queued));
+    assert_eq!(store::release(&worker, World::release(of)).await?, Write::Written(Released::Queued));
     assert!(!line.is_intact());
 
     let stopping = world.running().await?;
@@ -76,10 +76,10 @@ async fn lst_03_if_the_row_cannot_be_read_either_nobody_guesses() -> anyhow::Res
     let job = world.queued().await?;
     line.lose_the_next_answer();
     line.take_down();
-    let error = store::claim(&worker, world.claim(job, 1)).await.unwrap_err();
+    let error = store::claim(&worker, World::claim(job, 1)).await.unwrap_err();
     assert!(matches!(error, StoreError::MaybeCommitted { .. }), "{error:?}");
     assert_eq!(world.status(job).await?, Status::Running, "it had committed; recovery takes it from here");
-    let again = store::claim(&world.worker, world.claim(job, 1)).await?;
+    let again = store::claim(&world.worker, World::claim(job, 1)).await?;
     assert!(!again.is_written(), "the redelivered message does nothing");
     Ok(())
 }

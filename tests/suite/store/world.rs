@@ -121,13 +121,13 @@ impl World {
     }
 
     /// What a worker claims a job with.
-    pub fn claim(&self, job: Uuid, version: i32) -> Claim {
+    pub fn claim(job: Uuid, version: i32) -> Claim {
         Claim { job, version, attempt: Uuid::new_v4(), worker: "worker-1".to_owned(), lease: LEASE, digests: digests() }
     }
 
     pub async fn claimed(&self, job: Uuid) -> anyhow::Result<ClaimedJob> {
         let version = self.found(job).await?.version;
-        store::claim(&self.worker, self.claim(job, version)).await?.written().context("the claim was refused")
+        store::claim(&self.worker, Self::claim(job, version)).await?.written().context("the claim was refused")
     }
 
     pub async fn running(&self) -> anyhow::Result<Attempt> {
@@ -136,7 +136,7 @@ impl World {
     }
 
     /// What the attempt asks to deliver: a name of its own.
-    pub fn delivery(&self, of: Attempt) -> Delivery {
+    pub fn delivery(of: Attempt) -> Delivery {
         let name = format!("contacts-{}.csv", of.job);
         Delivery {
             job: of.job,
@@ -150,7 +150,7 @@ impl World {
     }
 
     pub async fn authorize(&self, of: Attempt) -> anyhow::Result<Authorization> {
-        Ok(store::authorize_delivery(&self.worker, self.delivery(of)).await?)
+        Ok(store::authorize_delivery(&self.worker, Self::delivery(of)).await?)
     }
 
     pub async fn delivering(&self) -> anyhow::Result<Attempt> {
@@ -189,7 +189,7 @@ impl World {
         Ok(of)
     }
 
-    pub fn release(&self, of: Attempt) -> Release {
+    pub fn release(of: Attempt) -> Release {
         Release {
             job: of.job,
             attempt: of.attempt,

@@ -59,9 +59,9 @@ fn tidy_no_transition_notifies() -> anyhow::Result<()> {
         .filter(|statement| notifies.is_match(&statement.text) && !statement.place.contains("wake"))
         .map(|statement| statement.place)
         .collect();
+    let on_jobs = Regex::new(r"create (?:constraint )?trigger \w+[^;]* on (?:export_jobs|outbox)\b[^;]*notify")?;
     for migration in sources::files("migrations", "sql")? {
         let text = statements::normal(&migration.text);
-        let on_jobs = Regex::new(r"create (?:constraint )?trigger \w+[^;]* on (?:export_jobs|outbox)\b[^;]*notify")?;
         if on_jobs.is_match(&text) {
             wrong.push(migration.path.display().to_string());
         }

@@ -26,6 +26,7 @@ pub(super) struct Contact {
     /// In cents.
     pub credit_limit: Option<u32>,
     /// Days before 2026-11-01.
+    #[expect(clippy::struct_field_names, reason = "named as the column it fills")]
     pub last_contact: Option<u32>,
     pub notes: Option<&'static str>,
 }
@@ -126,11 +127,10 @@ fn ascii(text: &str) -> String {
     let mut plain = String::new();
     for letter in text.to_lowercase().chars() {
         match letter {
-            'ä' => plain.push_str("ae"),
+            'ä' | 'æ' => plain.push_str("ae"),
             'ö' | 'ø' => plain.push_str("oe"),
             'ü' => plain.push_str("ue"),
             'ß' => plain.push_str("ss"),
-            'æ' => plain.push_str("ae"),
             'å' | 'á' | 'à' | 'â' | 'ą' => plain.push('a'),
             'č' | 'ć' | 'ç' => plain.push('c'),
             'é' | 'è' | 'ê' | 'ë' | 'ě' | 'ę' => plain.push('e'),

@@ -26,7 +26,7 @@ impl Dice {
     }
 
     pub fn one_of(&mut self, of: &'static [&'static str]) -> &'static str {
-        *self.one_from(of)
+        self.one_from::<&str>(of)
     }
 
     /// By the countries' weights.

@@ -87,6 +87,6 @@ pub(super) fn went_as_told(planned: &Planned, job: &Job, seen: &Seen, row: &mut 
         row.evidence = if row.evidence.is_empty() { evidence } else { format!("{}, {evidence}", row.evidence) };
     }
     if !told.wrong.is_empty() {
-        row.evidence = "WRONG: see the end".to_owned();
+        row.evidence = String::from("WRONG: see the end");
     }
 }

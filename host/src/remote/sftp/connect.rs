@@ -30,7 +30,7 @@ const KEEPALIVES: usize = 3;
 /// many writes in flight would trip it; the session's own timers are the ones that count.
 const LIBRARY_TIMER_SECONDS: u64 = 24 * 60 * 60;
 
-/// AES-GCM first: with the processor's AES it is the fastest here, and the library's own order puts ChaCha first.
+/// AES-GCM first: with the processor's AES it is the fastest here, and the library's own order puts `ChaCha` first.
 const CIPHERS: &[cipher::Name] = &[
     cipher::AES_256_GCM,
     cipher::AES_128_GCM,
@@ -240,7 +240,7 @@ impl Opening<'_> {
         let answer = async {
             match request.await {
                 Ok(value) => Ok(Ok(value)),
-                Err(russh_sftp::client::error::Error::Status(status)) => Ok(Err(super::session::refused(status))),
+                Err(russh_sftp::client::error::Error::Status(status)) => Ok(Err(super::session::refused(&status))),
                 Err(error) => Err(error),
             }
         };

@@ -61,14 +61,17 @@ pub enum Malformed {
 pub fn reply(packet: &[u8]) -> Result<Option<Vec<u8>>, Malformed> {
     let (&kind, body) = packet.split_first().ok_or(Malformed::Empty)?;
     let fields = Fields(body);
-    match kind {
-        STATUS => status(fields).map(Some),
+    let normal = match kind {
+        STATUS => status(fields).map(Normal::Rewritten),
         HANDLE => handle(fields),
-        NAME => names(fields).map(Some),
+        NAME => names(fields).map(Normal::Rewritten),
         ATTRS => attributes_alone(fields),
-        _ => Some(None),
+        _ => Some(Normal::AsItIs),
+    };
+    match normal.ok_or(Malformed::CutShort { kind })? {
+        Normal::AsItIs => Ok(None),
+        Normal::Rewritten(packet) => Ok(Some(packet)),
     }
-    .ok_or(Malformed::CutShort { kind })
 }
 
 /// A packet to the server, without its length; `None` if it can stay as it is.
@@ -105,6 +108,12 @@ pub(super) fn raw_code(language_tag: &str) -> Option<u32> {
     language_tag.parse().ok()
 }
 
+/// What a reply that was not cut short becomes.
+enum Normal {
+    AsItIs,
+    Rewritten(Vec<u8>),
+}
+
 fn status(mut fields: Fields<'_>) -> Option<Vec<u8>> {
     let (id, code) = (fields.u32()?, fields.u32()?);
     // Without a message, or with one whose announced length runs past the packet, what is left is all there is.
@@ -120,15 +129,15 @@ fn status(mut fields: Fields<'_>) -> Option<Vec<u8>> {
     Some(out)
 }
 
-fn handle(mut fields: Fields<'_>) -> Option<Option<Vec<u8>>> {
+fn handle(mut fields: Fields<'_>) -> Option<Normal> {
     let (id, raw) = (fields.u32()?, fields.string()?);
     if std::str::from_utf8(raw).is_ok_and(|text| !text.starts_with(HEX)) {
-        return Some(None);
+        return Some(Normal::AsItIs);
     }
     let mut out = vec![HANDLE];
     put_u32(&mut out, id);
     put_string(&mut out, format!("{HEX}{}", HEXLOWER_PERMISSIVE.encode(raw)).as_bytes());
-    Some(Some(out))
+    Some(Normal::Rewritten(out))
 }
 
 fn raw_handle(handle: &[u8]) -> Option<Vec<u8>> {
@@ -166,15 +175,15 @@ fn readable(name: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-fn attributes_alone(mut fields: Fields<'_>) -> Option<Option<Vec<u8>>> {
+fn attributes_alone(mut fields: Fields<'_>) -> Option<Normal> {
     let id = fields.u32()?;
     if Fields(fields.0).u32()? & ATTR_EXTENDED == 0 {
-        return Some(None);
+        return Some(Normal::AsItIs);
     }
     let mut out = vec![ATTRS];
     put_u32(&mut out, id);
     attributes(&mut fields, &mut out)?;
-    Some(Some(out))
+    Some(Normal::Rewritten(out))
 }
 
 /// Copies one set of attributes without its extended pairs, which the library would take for the next entry.

@@ -197,7 +197,7 @@ impl Session {
                         };
                         let mut entry = entry(name, &file.attrs);
                         if file.longname == ESCAPED {
-                            entry.kind = "other".to_owned();
+                            entry.kind = String::from("other");
                         }
                         wanted(&entry.name).then_some(entry)
                     })),
@@ -229,7 +229,7 @@ impl Session {
         .await
     }
 
-    /// SSH_FXP_RENAME: what it does to an existing target differs from server to server.
+    /// `SSH_FXP_RENAME`: what it does to an existing target differs from server to server.
     pub async fn rename(&self, from: &str, to: &str) -> Result<(), RemoteError> {
         let (from, to) = (self.path(from), self.path(to));
         self.run("RENAME", self.inner.limits.request, |inner| async move {
@@ -261,7 +261,7 @@ impl Session {
         self.run(extension, self.inner.limits.request, move |inner| async move {
             match inner.ask(inner.raw.extended(extension, data)).await? {
                 Packet::Status(status) if status.status_code == StatusCode::Ok => Ok(()),
-                Packet::Status(status) => Err(refused(status)),
+                Packet::Status(status) => Err(refused(&status)),
                 _ => Err(inner.lost("the server answered with a packet of another kind").await),
             }
         })
@@ -315,7 +315,7 @@ impl Inner {
     pub(super) async fn ask<T>(&self, request: impl Future<Output = Result<T, SftpError>>) -> Result<T, RemoteError> {
         match request.await {
             Ok(answer) => Ok(answer),
-            Err(SftpError::Status(status)) => Err(refused(status)),
+            Err(SftpError::Status(status)) => Err(refused(&status)),
             // These two are raised before the request is queued.
             Err(SftpError::Limited(why)) => Err(RemoteError::NotSent { why }),
             Err(SftpError::UnexpectedBehavior(text)) if text == "session closed" => {
@@ -342,7 +342,7 @@ impl Inner {
 }
 
 /// The server's no, with the raw code that the normaliser kept.
-pub(super) fn refused(status: Status) -> RemoteError {
+pub(super) fn refused(status: &Status) -> RemoteError {
     let code = raw_code(&status.language_tag).unwrap_or(status.status_code as u32);
     let words: String = status.error_message.chars().filter(|char| !char.is_control()).take(300).collect();
     RemoteError::Refused {

@@ -250,14 +250,12 @@ impl Inner {
         bound: Duration,
         request: impl Future<Output = Result<T, russh_sftp::client::error::Error>>,
     ) -> Result<T, RemoteError> {
-        match tokio::time::timeout(bound, self.ask(request)).await {
-            Ok(result) => result,
-            Err(_) => {
-                let why = format!("no answer to {what} within {} s", bound.as_secs_f32());
-                self.line.fail(why.clone());
-                Err(RemoteError::Unknown { why })
-            }
-        }
+        let Ok(result) = tokio::time::timeout(bound, self.ask(request)).await else {
+            let why = format!("no answer to {what} within {} s", bound.as_secs_f32());
+            self.line.fail(why.clone());
+            return Err(RemoteError::Unknown { why });
+        };
+        result
     }
 }
 
