@@ -4,6 +4,7 @@
 //! 0 done, 1 failed, 2 wrong arguments, 3 not found, 4 refused as things stand, 5 could not be told: try again.
 
 pub mod demo;
+mod destination;
 mod explain;
 mod job;
 mod migrate;
@@ -55,6 +56,9 @@ enum Command {
     Migrate(migrate::Migrate),
     /// Run this host: worker, dispatcher and sweeper.
     Serve(serve::Serve),
+    /// How destinations stand, and saying that one is mended.
+    #[command(subcommand)]
+    Destination(destination::DestinationCommand),
     /// Create, look at and cancel jobs.
     #[command(subcommand)]
     Job(job::JobCommand),
@@ -104,6 +108,7 @@ async fn run(common: &Common, output: &Output, command: Command) -> anyhow::Resu
     match command {
         Command::Migrate(command) => command.run(&config()?, common.embedded, output).await,
         Command::Serve(command) => command.run(config()?, common.embedded, output).await,
+        Command::Destination(command) => command.run(&config()?, common.embedded, output).await,
         Command::Job(command) => command.run(&config()?, common.embedded, output).await,
         Command::Demo(command) => command.run(output).await,
     }

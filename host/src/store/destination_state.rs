@@ -49,12 +49,25 @@ pub struct DestinationPause {
 
 /// Reads a destination; `None` if there is no such one.
 pub async fn destination_state(pool: &Pool, destination: Uuid) -> Result<Option<DestinationState>, StoreError> {
+    Ok(read(pool, Some(destination), None).await?.pop())
+}
+
+/// Reads the destinations of a tenant, by partner and name.
+pub async fn destinations_of(pool: &Pool, tenant: Uuid) -> Result<Vec<DestinationState>, StoreError> {
+    read(pool, None, Some(tenant)).await
+}
+
+async fn read(
+    pool: &Pool,
+    destination: Option<Uuid>,
+    tenant: Option<Uuid>,
+) -> Result<Vec<DestinationState>, StoreError> {
     let mut connection = pool.acquire(ACT).await?;
-    let row = sqlx::query_file_as!(StateRow, "src/store/destination_state.sql", destination)
-        .fetch_optional(&mut *connection)
+    let rows = sqlx::query_file_as!(StateRow, "src/store/destination_state.sql", destination, tenant)
+        .fetch_all(&mut *connection)
         .await
         .map_err(|error| StoreError::sort(ACT, error))?;
-    Ok(row.map(Into::into))
+    Ok(rows.into_iter().map(Into::into).collect())
 }
 
 struct StateRow {

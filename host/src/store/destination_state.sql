@@ -17,4 +17,6 @@ LEFT JOIN export_jobs AS probing
     ON probing.id = destination.probe_job_id
    AND (destination.probe_until > clock_timestamp()
         OR (probing.status = 'Running' AND probing.lease_expires_at > clock_timestamp()))
-WHERE destination.id = $1
+WHERE coalesce(destination.id = $1, true)
+  AND coalesce(destination.tenant_id = $2, true)
+ORDER BY destination.partner, destination.name

@@ -34,6 +34,7 @@ mod intend_publish;
 mod reject;
 mod release;
 mod renew;
+mod resume_destination;
 
 // Wake-ups: the outbox, and the broker that is the database itself.
 mod claim_outbox;
@@ -101,6 +102,7 @@ pub use reject::reject;
 pub use release::{Release, Released, release};
 pub use renew::renew;
 pub use request_cancellation::{Cancellation, CancellationRequest, request_cancellation};
+pub use resume_destination::{Resumed, resume_destination};
 pub use watch_stop::watch_stop;
 pub use write::Write;
 
@@ -118,7 +120,7 @@ pub use clear_pause::clear_pause;
 pub use correct::{Corrected, Correction, CorrectionRefused, correct};
 pub use create_replacement::{NewReplacement, OpenAttempt, ReplacementRefused, create_replacement, open_attempts};
 pub use decision::{Decision, WordsMissing};
-pub use destination_state::{Attention, DestinationPause, DestinationState, destination_state};
+pub use destination_state::{Attention, DestinationPause, DestinationState, destination_state, destinations_of};
 pub use find_expired::{Case, Expired, ExpiredAfter, Standing, find_expired};
 pub use find_proof::find_proof;
 pub use ground::Ground;

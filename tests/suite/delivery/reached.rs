@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
 use waybill::job::status::{EventKind, FailureReason, Status};
 use waybill::store::{self, Cancellation};
-use waybill_tests::house::DESTINATION;
+use waybill_tests::house::{DESTINATION, TENANT};
 use waybill_tests::{House, Plan, Reach, Sshd, wait};
 
 use super::{HeldBuilds, kinds};
@@ -48,6 +49,37 @@ async fn del_08_a_wrong_password_needs_attention_and_no_secret_is_told() -> anyh
     assert!(why.contains("does not accept") && why.contains("password"), "{why}");
     assert!(!why.contains("canary-5c1e"), "a secret was told: {why}");
     assert_one_attempt_then_deferred(&house, id).await
+}
+
+#[tokio::test]
+async fn del_08_a_mended_destination_is_resumed_by_a_named_person_and_its_job_is_delivered() -> anyhow::Result<()> {
+    let server = waybill_tests::SftpServer::start(waybill_tests::sftp_server::Behaviour::default()).await?;
+    let directory = tempfile::tempdir()?;
+    let reach = Reach::in_process(&server, directory.path())?;
+    let file = directory.path().join("password");
+    let right = std::fs::read(&file)?;
+    std::fs::write(&file, "wrong")?;
+    let house = House::before(&reach, Plan::default()).await?;
+    let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
+    let id = house.create().await?;
+    assert_one_attempt_then_deferred(&house, id).await?;
+    std::fs::write(&file, right)?;
+    assert_eq!(store::resume_destination(&house.api, Uuid::new_v4(), DESTINATION, "ada").await?, None);
+    let found = store::resume_destination(&house.api, TENANT, DESTINATION, "ada").await?;
+    assert!(found.is_some_and(|found| found.attention_why.is_some_and(|why| why.contains("does not accept"))));
+    let recorded: (String, String) = sqlx::query_as(
+        "SELECT actor, detail ->> 'attention_why' FROM audit WHERE action = 'resume_destination' AND target = $1",
+    )
+    .bind(DESTINATION.to_string())
+    .fetch_one(&house.admin)
+    .await?;
+    assert!(recorded.0 == "ada" && recorded.1.contains("does not accept"), "{recorded:?}");
+    sqlx::query("UPDATE wakeups SET ready_at = clock_timestamp()").execute(&house.admin).await?;
+    let job = house.until(id, Status::Completed).await?;
+    assert_eq!(job.attempt_count, 2);
+    let states = store::destinations_of(&house.api, TENANT).await?;
+    assert!(states.iter().all(|state| state.attention.is_none() && state.pause.is_none()), "{states:?}");
+    Ok(())
 }
 
 /// The destination waits for a person: policy defers, and no further attempt is spent.

@@ -1,0 +1,136 @@
+//! `waybill destination`: how a tenant's destinations stand, and saying that one is mended.
+
+use comfy_table::Table;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::output::Output;
+use super::{Ended, explain};
+use crate::app;
+use crate::config::Config;
+use crate::job::status::Role;
+use crate::store::{self, DestinationState};
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum DestinationCommand {
+    /// List a tenant's destinations and what waits for somebody there.
+    #[command(after_help = "Example:\n  waybill destination list --tenant 6f1…")]
+    List(List),
+    /// Say that a destination is mended (a key, a password, a host key): its jobs are tried again.
+    #[command(after_help = "Example:\n  waybill destination resume 0b2… --tenant 6f1… --as ada@example.com")]
+    Resume(Resume),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct List {
+    #[arg(long, env = "WAYBILL_TENANT")]
+    tenant: Uuid,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Resume {
+    destination: Uuid,
+    #[arg(long, env = "WAYBILL_TENANT")]
+    tenant: Uuid,
+    /// Who says so; it is recorded with what was found.
+    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO")]
+    resumed_by: String,
+}
+
+impl DestinationCommand {
+    pub async fn run(self, config: &Config, embedded: bool, output: &Output) -> anyhow::Result<Ended> {
+        let role = match &self {
+            Self::List(_) => Role::Reader,
+            Self::Resume(_) => Role::Api,
+        };
+        let pool = app::connect(config, embedded, role).await?;
+        let ended = match self {
+            Self::List(command) => command.run(&pool, output).await,
+            Self::Resume(command) => command.run(&pool, output).await,
+        };
+        pool.close().await;
+        ended
+    }
+}
+
+impl List {
+    async fn run(self, pool: &store::Pool, output: &Output) -> anyhow::Result<Ended> {
+        let found = store::destinations_of(pool, self.tenant).await?;
+        let rows: Vec<Shown> = found.iter().map(Shown::of).collect();
+        output.answer(&rows, || {
+            if rows.is_empty() {
+                return "no destinations; a host with the partner's bundle must have started once".to_owned();
+            }
+            let mut table = Table::new();
+            table.load_style(UTF8_HORIZONTAL_ONLY).set_header(["destination", "partner", "name", "stands", "why"]);
+            for row in &rows {
+                let why = row.why.clone().unwrap_or_default();
+                table.add_row([
+                    row.destination.to_string(),
+                    row.partner.clone(),
+                    row.name.clone(),
+                    row.stands.to_owned(),
+                    why,
+                ]);
+            }
+            table.to_string()
+        })?;
+        Ok(Ended::Done)
+    }
+}
+
+impl Resume {
+    async fn run(self, pool: &store::Pool, output: &Output) -> anyhow::Result<Ended> {
+        let Some(found) = store::resume_destination(pool, self.tenant, self.destination, &self.resumed_by).await?
+        else {
+            output.answer(&serde_json::json!({ "destination": self.destination, "outcome": "NotFound" }), || {
+                format!("NotFound: the tenant {0} has no destination {1}; `waybill destination list --tenant {0}` shows those it has", self.tenant, self.destination)
+            })?;
+            return Ok(Ended::NotFound);
+        };
+        let waited = found.attention_why.is_some() || found.was_paused;
+        let document = serde_json::json!({
+            "destination": self.destination, "outcome": if waited { "Resumed" } else { "WasReady" },
+            "attention_why": found.attention_why, "was_paused": found.was_paused,
+        });
+        output.answer(&document, || match (found.attention_why, found.was_paused) {
+            (Some(why), _) => format!(
+                "Resumed; it had needed attention: {why}\nIts waiting jobs are looked at again within five minutes."
+            ),
+            (None, true) => {
+                "Resumed; it had been paused. Its waiting jobs are looked at again as their delays end.".to_owned()
+            }
+            (None, false) => "Nothing had held it up.".to_owned(),
+        })?;
+        Ok(Ended::Done)
+    }
+}
+
+/// A destination as a person or a script reads it.
+#[derive(Serialize)]
+struct Shown {
+    destination: Uuid,
+    partner: String,
+    name: String,
+    /// `ready`, `disabled`, `needs attention`, `paused`.
+    stands: &'static str,
+    why: Option<String>,
+}
+
+impl Shown {
+    fn of(state: &DestinationState) -> Self {
+        let (stands, why) = match (state.enabled, &state.attention, &state.pause) {
+            (false, ..) => ("disabled", None),
+            (true, Some(attention), _) => {
+                ("needs attention", Some(format!("since {}: {}", explain::at(attention.since), attention.why)))
+            }
+            (true, None, Some(pause)) => {
+                let failures = pause.failures;
+                ("paused", Some(format!("not reached {failures} times; tried again in {} s", pause.left.as_secs())))
+            }
+            (true, None, None) => ("ready", None),
+        };
+        Self { destination: state.id, partner: state.partner.clone(), name: state.name.clone(), stands, why }
+    }
+}
