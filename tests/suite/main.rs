@@ -3,6 +3,7 @@
 //! `kit` proves the fixtures, `tidy` holds the architecture; the other modules show the requirements of
 //! `requirements.txt`, each test named by the id that it shows.
 
+mod bad_input;
 mod broker;
 mod delivery;
 mod kit;
@@ -10,5 +11,6 @@ mod permissions;
 mod plugin;
 mod recovery;
 mod remote;
+mod source;
 mod store;
 mod tidy;

@@ -24,7 +24,11 @@ type Batch = Vec<Vec<Value>>;
 
 pub(super) struct PostgresRows {
     columns: Vec<Column>,
+    query: String,
+    /// Ends with an empty batch. A queue that closes without one is no end: a reader that died must not make a short file.
     batches: mpsc::Receiver<Result<Batch, SourceError>>,
+    ended: bool,
+    handed_over: u64,
     /// Rows of the batch that was handed over only in part.
     rest: std::vec::IntoIter<Vec<Value>>,
     reader: tokio::task::JoinHandle<()>,
@@ -43,13 +47,17 @@ impl Rows for PostgresRows {
 
     fn next(&mut self, most: u32) -> BoxFuture<'_, Result<Vec<Vec<Value>>, SourceError>> {
         Box::pin(async move {
-            if self.rest.len() == 0 {
-                match self.batches.recv().await {
-                    Some(batch) => self.rest = batch?.into_iter(),
-                    None => return Ok(Vec::new()),
-                }
+            if self.rest.len() == 0 && !self.ended {
+                let Some(batch) = self.batches.recv().await else {
+                    let why = "it was not read to its end".to_owned();
+                    return Err(SourceError::Lost { query: self.query.clone(), row: self.handed_over, why });
+                };
+                self.rest = batch?.into_iter();
+                self.ended = self.rest.len() == 0;
             }
-            Ok(self.rest.by_ref().take(most.max(1) as usize).collect())
+            let rows: Vec<Vec<Value>> = self.rest.by_ref().take(most.max(1) as usize).collect();
+            self.handed_over += rows.len() as u64;
+            Ok(rows)
         })
     }
 }
@@ -70,8 +78,8 @@ pub(super) async fn open(query: &str, database: &Database, bound: Bound) -> Resu
     let statement = (&mut connection).prepare_with(sql, &types).await.map_err(|error| refused(&query, &error))?;
     let (columns, readings) = describe(&query, &statement)?;
     let (sender, batches) = mpsc::channel(QUEUED_BATCHES);
-    let reader = tokio::spawn(read(query, connection, statement, bound.values, readings, sender));
-    Ok(PostgresRows { columns, batches, rest: Vec::new().into_iter(), reader })
+    let reader = tokio::spawn(read(query.clone(), connection, statement, bound.values, readings, sender));
+    Ok(PostgresRows { columns, query, batches, ended: false, handed_over: 0, rest: Vec::new().into_iter(), reader })
 }
 
 fn options(query: &str, database: &Database) -> Result<PgConnectOptions, SourceError> {
@@ -130,14 +138,15 @@ async fn read(
     while let Some(chunk) = rows.next().await {
         let batch = match chunk {
             Ok(chunk) => convert(&query, &mut done, &chunk, &readings),
-            Err(error) if done == 0 => Err(refused(&query, &error.1)),
-            Err(error) => Err(SourceError::Lost { query: query.clone(), row: done, why: error.1.to_string() }),
+            Err(error) => Err(broken_off(&query, done, &error.1)),
         };
         let failed = batch.is_err();
         if batches.send(batch).await.is_err() || failed {
             return;
         }
     }
+    // Nobody to tell is no fault: the reader went away between the last row and the end.
+    let _ = batches.send(Ok(Batch::new())).await;
 }
 
 fn convert(query: &str, done: &mut u64, rows: &[PgRow], readings: &[Reading]) -> Result<Batch, SourceError> {
@@ -159,10 +168,36 @@ fn convert(query: &str, done: &mut u64, rows: &[PgRow], readings: &[Reading]) ->
     Ok(batch)
 }
 
+/// The database's no to the query itself, before any row was touched.
 fn refused(query: &str, error: &sqlx::Error) -> SourceError {
     let mut why = error.to_string();
     if why.contains("operator does not exist") {
         why.push_str("; parameters are bound as text, so cast them, for example :tenant::uuid");
     }
     SourceError::Refused { query: query.to_owned(), why }
+}
+
+/// An end in the middle: the statement failed on some row's data, or the connection is gone.
+fn broken_off(query: &str, row: u64, error: &sqlx::Error) -> SourceError {
+    let query = query.to_owned();
+    match error.as_database_error() {
+        // Classes 08 and 57P: the server ends the connection, whatever the statement was.
+        Some(answer) if !answer.code().is_some_and(|code| code.starts_with("08") || code.starts_with("57P")) => {
+            let code = answer.code().unwrap_or_default();
+            SourceError::Refused { query, why: without_values(&code, answer.message()) }
+        }
+        Some(_) | None => SourceError::Lost { query, row, why: error.to_string() },
+    }
+}
+
+/// While rows are read, the database's messages may quote them (`invalid input syntax for type integer: "Ada"`), and
+/// those of functions and constraints may carry anything.
+fn without_values(code: &str, message: &str) -> String {
+    if code.starts_with("23") || code.starts_with("P0") {
+        return format!("SQLSTATE {code}; its message may carry data and stands in the server's log only");
+    }
+    // Every second piece stood between quotes.
+    let pieces = message.split('"').enumerate();
+    let kept: String = pieces.map(|(at, piece)| if at % 2 == 0 { piece } else { "\"…\"" }).collect();
+    format!("{kept} (SQLSTATE {code})")
 }
