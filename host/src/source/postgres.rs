@@ -20,6 +20,11 @@ const BATCH_ROWS: usize = 256;
 const QUEUED_BATCHES: usize = 4;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// Everything comes as UTF-8. A database with the encoding `SQL_ASCII` does not know what its texts are, and fails the
+/// whole query at the first that is not UTF-8; taken as they are stored, the row and the column can be named.
+const AS_STORED: &str =
+    "SELECT set_config('client_encoding', 'SQL_ASCII', false) WHERE current_setting('server_encoding') = 'SQL_ASCII'";
+
 type Batch = Vec<Vec<Value>>;
 
 pub(super) struct PostgresRows {
@@ -66,12 +71,14 @@ impl Rows for PostgresRows {
 pub(super) async fn open(query: &str, database: &Database, bound: Bound) -> Result<PostgresRows, SourceError> {
     let query = query.to_owned();
     let options = options(&query, database)?;
-    let unreachable = |why: String| SourceError::Unreachable { query: query.clone(), why };
+    let at = place(&options);
+    let unreachable = |why: String| SourceError::Unreachable { query: query.clone(), at: at.clone(), why };
     let mut connection: PgConnection = match tokio::time::timeout(CONNECT_TIMEOUT, options.connect()).await {
         Ok(Ok(connection)) => connection,
         Ok(Err(error)) => return Err(unreachable(error.to_string())),
         Err(_) => return Err(unreachable(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()))),
     };
+    (&mut connection).execute(AS_STORED).await.map_err(|error| unreachable(error.to_string()))?;
     let text = sqlx::postgres::PgTypeInfo::with_name("TEXT");
     let types = vec![text; bound.values.len()];
     let sql = AssertSqlSafe(bound.sql).into_sql_str();
@@ -102,6 +109,12 @@ fn options(query: &str, database: &Database) -> Result<PgConnectOptions, SourceE
     // A stream lasts as long as its reader takes, which says nothing about the statement; and its text is not ours to log.
     let options = options.disable_statement_logging();
     Ok(options.application_name("waybill-source").options([("default_transaction_read_only", "on")]))
+}
+
+/// Where the database is, without user and password.
+fn place(options: &PgConnectOptions) -> String {
+    let host = options.get_socket().map_or(options.get_host().into(), |socket| socket.display().to_string());
+    format!("{host}:{}/{}", options.get_port(), options.get_database().unwrap_or_default())
 }
 
 fn describe(query: &str, statement: &PgStatement) -> Result<(Vec<Column>, Vec<Reading>), SourceError> {
@@ -191,9 +204,9 @@ fn broken_off(query: &str, row: u64, error: &sqlx::Error) -> SourceError {
 }
 
 /// While rows are read, the database's messages may quote them (`invalid input syntax for type integer: "Ada"`), and
-/// those of functions and constraints may carry anything.
+/// those of functions, constraints and encodings (22021, 22P05) may carry anything.
 fn without_values(code: &str, message: &str) -> String {
-    if code.starts_with("23") || code.starts_with("P0") {
+    if code.starts_with("23") || code.starts_with("P0") || ["22021", "22P05"].contains(&code) {
         return format!("SQLSTATE {code}; its message may carry data and stands in the server's log only");
     }
     // Every second piece stood between quotes.

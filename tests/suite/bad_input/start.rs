@@ -53,7 +53,7 @@ async fn bad_input_a_database_that_was_not_migrated_or_does_not_answer_is_told()
     let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let url = format!("postgres://someone:canary-77@127.0.0.1:{port}/waybill");
     let sentence = refusal(&config(url, directory.path())).await;
-    assert_sentence(&sentence, &["waybill_worker", "could not be reached", "waybill migrate"]);
+    assert_sentence(&sentence, &["waybill_worker", &format!("127.0.0.1:{port}/waybill"), "refused", "waybill migrate"]);
     assert!(!sentence.contains("canary"), "a secret was told: {sentence}");
     let missing = database.url().replace(database.name(), "waybill_nowhere");
     let sentence = refusal(&config(missing, directory.path())).await;
