@@ -58,6 +58,6 @@ async fn bad_input_a_partners_full_disk_is_no_delivery_and_keeps_nothing() -> an
     assert_sentence(receipt.call.as_deref().unwrap_or_default(), &["server refused", "disk"]);
     let finished = events.iter().find(|event| event.kind == EventKind::Finished);
     let because = finished.and_then(|event| event.detail.clone()).unwrap_or_default();
-    assert_sentence(because["proof"]["because"].as_str().unwrap_or_default(), &["never"]);
+    assert_sentence(because["proof"]["because"].as_str().unwrap_or_default(), &["No request to publish was sent"]);
     Ok(())
 }
