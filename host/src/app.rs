@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::Means;
@@ -88,8 +88,14 @@ async fn open(url: &str, role: Role, connections: u32) -> anyhow::Result<Pool> {
         password: config::password(role),
         ..ConnectOptions::new(url, format!("waybill {}", role.login().trim_start_matches("waybill_")))
     };
-    store::connect(role, &options).await.with_context(|| {
-        format!("logging in as {} failed; see that the database runs, that `waybill migrate` has run, and how this login gets in", role.login())
+    store::connect(role, &options).await.map_err(|error| {
+        // The store's own sentence says the same in fewer words; its cause is what an operator needs beside this one.
+        let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+        anyhow!(
+            "logging in as {} at {} failed ({cause}); see that the database runs there, that `waybill migrate` has run, and how this login gets in",
+            role.login(),
+            options.place()
+        )
     })
 }
 

@@ -34,12 +34,23 @@ impl Database {
     /// A fresh clone of the migrated schema.
     pub async fn fresh() -> anyhow::Result<Self> {
         let shared = shared().await?;
-        let name = format!("{CLONE_PREFIX}{}_{}_{:08x}", std::process::id(), next_number(), rand::random::<u32>());
+        let name = clone_name();
         let mut maintenance = maintenance(&shared.address).await?;
         maintenance
             .execute(AssertSqlSafe(format!("CREATE DATABASE {name} TEMPLATE {}", shared.template)))
             .await
             .with_context(|| format!("cloning {}", shared.template))?;
+        maintenance.close().await?;
+        Ok(Self { name, address: shared.address.clone() })
+    }
+
+    /// An empty database that checks no text, as old ones often are.
+    pub async fn sql_ascii() -> anyhow::Result<Self> {
+        let shared = shared().await?;
+        let name = clone_name();
+        let mut maintenance = maintenance(&shared.address).await?;
+        let create = format!("CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0");
+        maintenance.execute(AssertSqlSafe(create)).await.context("creating a database with the encoding SQL_ASCII")?;
         maintenance.close().await?;
         Ok(Self { name, address: shared.address.clone() })
     }
@@ -231,7 +242,9 @@ fn migrations_directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("migrations")
 }
 
-fn next_number() -> u32 {
+/// Carries the process id, by which the sweep knows whose it was.
+fn clone_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{CLONE_PREFIX}{}_{number}_{:08x}", std::process::id(), rand::random::<u32>())
 }

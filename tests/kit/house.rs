@@ -51,6 +51,14 @@ pub struct Plan {
     pub concurrency: usize,
     pub max_attempts: i32,
     pub first_backoff: Duration,
+    /// Where the destination's query runs instead of the house's own database, and what it asks.
+    pub query: Option<PlannedQuery>,
+}
+
+/// The query of a destination, in place of the house's own.
+pub struct PlannedQuery {
+    pub url: String,
+    pub sql: &'static str,
 }
 
 impl Default for Plan {
@@ -69,6 +77,7 @@ impl Default for Plan {
             concurrency: 4,
             max_attempts: 5,
             first_backoff: Duration::from_millis(50),
+            query: None,
         }
     }
 }
@@ -170,14 +179,17 @@ impl House {
         std::fs::write(partner.join("partner.toml"), format!("partner = 'acme'\nrevision = 1\n{}", plan.manifest))?;
         let Reach { port, user, host_key, directory: folder, secret } = reach;
         let rules_and_settings = &plan.destination;
-        let url = database.url();
+        let own = PlannedQuery {
+            url: database.url(),
+            sql: "select id, name, email from crm.contacts where tenant_id = :tenant::uuid order by id",
+        };
+        let PlannedQuery { url, sql } = plan.query.as_ref().unwrap_or(&own);
         std::fs::write(
             partner.join("destinations.toml"),
             format!(
                 "[[destination]]\nid = '{DESTINATION}'\nname = 'acme'\ntenant = '{TENANT}'\nhost = '127.0.0.1'\nport = {port}\n\
                  user = '{user}'\ndirectory = '{folder}'\nhost_keys = ['{host_key}']\n{secret}\n{rules_and_settings}\n\
-                 [destination.queries.rows]\nurl = '{url}'\n\
-                 sql = 'select id, name, email from crm.contacts where tenant_id = :tenant::uuid order by id'\n"
+                 [destination.queries.rows]\nurl = '{url}'\nsql = '{sql}'\n"
             ),
         )?;
         let bundle = load(&directory.path().join("partners"), &directory.path().join("compiled")).await?;
@@ -268,7 +280,7 @@ impl House {
             keeper_pool: self.database.store(Role::Worker).await?,
             bundles: vec![Arc::clone(&self.bundle)],
             means: Means {
-                spool: Spool::open(&self.directory.path().join("spool"))?,
+                spool: Spool::open(&self.spool())?,
                 sessions: Sessions::new(SessionLimits::default(), Duration::from_secs(60)),
             },
             lease: self.plan.lease,
@@ -323,9 +335,14 @@ impl House {
         Ok(())
     }
 
+    /// Where its workers build files.
+    pub fn spool(&self) -> PathBuf {
+        self.directory.path().join("spool")
+    }
+
     /// Bytes in files of the spool directory that this process still holds, named or not.
     pub fn spooled_bytes(&self) -> anyhow::Result<u64> {
-        let spool = self.directory.path().join("spool");
+        let spool = self.spool();
         let mut bytes = 0;
         for entry in std::fs::read_dir("/proc/self/fd")? {
             let path = entry?.path();

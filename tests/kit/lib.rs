@@ -1,4 +1,4 @@
-//! What the tests share: a database a test, real and faulty SFTP servers, waiting without sleeping.
+//! What the tests share: a database a test, real and faulty SFTP servers, small disks, waiting without sleeping.
 //!
 //! The servers come from [`waybill::embedded`]; nothing here is a second way to start them. Fixtures return
 //! `anyhow::Result`, so that a broken fixture tells why, and clean up when dropped.
@@ -11,6 +11,7 @@ pub mod sftp_raw;
 pub mod sftp_server;
 pub mod ssh;
 pub mod sshd;
+pub mod tmpfs;
 pub mod wait;
 
 pub use database::Database;
@@ -18,3 +19,4 @@ pub use house::{House, Plan, Reach};
 pub use operations::Operation;
 pub use sftp_server::SftpServer;
 pub use sshd::Sshd;
+pub use tmpfs::SmallDisk;

@@ -11,6 +11,7 @@
     reason = "in a test's helper a panic is the failed test"
 )]
 
+mod bad_input;
 mod broker;
 mod delivery;
 mod kit;
@@ -18,5 +19,6 @@ mod permissions;
 mod plugin;
 mod recovery;
 mod remote;
+mod source;
 mod store;
 mod tidy;

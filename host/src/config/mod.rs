@@ -161,10 +161,12 @@ impl Config {
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
-        // The parser's message carries line, column and the known keys.
-        toml::from_str(text).map_err(|error| ConfigError::Wrong {
-            path: path.to_owned(),
-            what: error.to_string().trim_end().to_owned(),
+        toml::from_str(text).map_err(|error: toml::de::Error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
+            // The message lists the known keys; it may have several lines, and a sentence has one.
+            let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
+            ConfigError::Wrong { path: path.to_owned(), what: format!("line {line}: {message}") }
         })
     }
 

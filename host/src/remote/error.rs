@@ -32,8 +32,13 @@ pub enum RemoteError {
 pub(super) const NO_SUCH_FILE: u32 = 2;
 /// `SSH_FX_PERMISSION_DENIED`.
 pub(super) const PERMISSION_DENIED: u32 = 3;
+/// `SSH_FX_FAILURE`: all that protocol version 3 can say of most faults.
+pub(super) const FAILURE: u32 = 4;
 /// `SSH_FX_OP_UNSUPPORTED`.
 pub(super) const OP_UNSUPPORTED: u32 = 8;
+/// `SSH_FX_NO_SPACE_ON_FILESYSTEM` and `SSH_FX_QUOTA_EXCEEDED`, of later versions, which some servers send in version 3.
+pub(super) const NO_SPACE: u32 = 14;
+pub(super) const QUOTA_EXCEEDED: u32 = 15;
 
 impl RemoteError {
     /// True if the server said that the name does not exist.

@@ -82,8 +82,10 @@ pub enum SourceError {
     TenantIsBound { query: String },
     #[error("the address of the database for the query {query:?} cannot be had: {why}")]
     Address { query: String, why: String },
-    #[error("the database of the query {query:?} cannot be reached: {why}")]
-    Unreachable { query: String, why: String },
+    #[error(
+        "the database of the query {query:?} at {at} cannot be reached ({why}); see that it runs there and admits the login of this destination's url"
+    )]
+    Unreachable { query: String, at: String, why: String },
     #[error("the database refused the query {query:?}: {why}")]
     Refused { query: String, why: String },
     #[error(

@@ -20,11 +20,20 @@ const BATCH_ROWS: usize = 256;
 const QUEUED_BATCHES: usize = 4;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// Everything comes as UTF-8. A database with the encoding `SQL_ASCII` does not know what its texts are, and fails the
+/// whole query at the first that is not UTF-8; taken as they are stored, the row and the column can be named.
+const AS_STORED: &str =
+    "SELECT set_config('client_encoding', 'SQL_ASCII', false) WHERE current_setting('server_encoding') = 'SQL_ASCII'";
+
 type Batch = Vec<Vec<Value>>;
 
 pub(super) struct PostgresRows {
     columns: Vec<Column>,
+    query: String,
+    /// Ends with an empty batch. A queue that closes without one is no end: a reader that died must not make a short file.
     batches: mpsc::Receiver<Result<Batch, SourceError>>,
+    ended: bool,
+    handed_over: u64,
     /// Rows of the batch that was handed over only in part.
     rest: std::vec::IntoIter<Vec<Value>>,
     reader: tokio::task::JoinHandle<()>,
@@ -43,13 +52,17 @@ impl Rows for PostgresRows {
 
     fn next(&mut self, most: u32) -> BoxFuture<'_, Result<Vec<Vec<Value>>, SourceError>> {
         Box::pin(async move {
-            if self.rest.len() == 0 {
-                match self.batches.recv().await {
-                    Some(batch) => self.rest = batch?.into_iter(),
-                    None => return Ok(Vec::new()),
-                }
+            if self.rest.len() == 0 && !self.ended {
+                let Some(batch) = self.batches.recv().await else {
+                    let why = "it was not read to its end".to_owned();
+                    return Err(SourceError::Lost { query: self.query.clone(), row: self.handed_over, why });
+                };
+                self.rest = batch?.into_iter();
+                self.ended = self.rest.len() == 0;
             }
-            Ok(self.rest.by_ref().take(most.max(1) as usize).collect())
+            let rows: Vec<Vec<Value>> = self.rest.by_ref().take(most.max(1) as usize).collect();
+            self.handed_over += rows.len() as u64;
+            Ok(rows)
         })
     }
 }
@@ -58,20 +71,22 @@ impl Rows for PostgresRows {
 pub(super) async fn open(query: &str, database: &Database, bound: Bound) -> Result<PostgresRows, SourceError> {
     let query = query.to_owned();
     let options = options(&query, database)?;
-    let unreachable = |why: String| SourceError::Unreachable { query: query.clone(), why };
+    let at = place(&options);
+    let unreachable = |why: String| SourceError::Unreachable { query: query.clone(), at: at.clone(), why };
     let mut connection: PgConnection = match tokio::time::timeout(CONNECT_TIMEOUT, options.connect()).await {
         Ok(Ok(connection)) => connection,
         Ok(Err(error)) => return Err(unreachable(error.to_string())),
         Err(_) => return Err(unreachable(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()))),
     };
+    (&mut connection).execute(AS_STORED).await.map_err(|error| unreachable(error.to_string()))?;
     let text = sqlx::postgres::PgTypeInfo::with_name("TEXT");
     let types = vec![text; bound.values.len()];
     let sql = AssertSqlSafe(bound.sql).into_sql_str();
     let statement = (&mut connection).prepare_with(sql, &types).await.map_err(|error| refused(&query, &error))?;
     let (columns, readings) = describe(&query, &statement)?;
     let (sender, batches) = mpsc::channel(QUEUED_BATCHES);
-    let reader = tokio::spawn(read(query, connection, statement, bound.values, readings, sender));
-    Ok(PostgresRows { columns, batches, rest: Vec::new().into_iter(), reader })
+    let reader = tokio::spawn(read(query.clone(), connection, statement, bound.values, readings, sender));
+    Ok(PostgresRows { columns, query, batches, ended: false, handed_over: 0, rest: Vec::new().into_iter(), reader })
 }
 
 fn options(query: &str, database: &Database) -> Result<PgConnectOptions, SourceError> {
@@ -94,6 +109,12 @@ fn options(query: &str, database: &Database) -> Result<PgConnectOptions, SourceE
     // A stream lasts as long as its reader takes, which says nothing about the statement; and its text is not ours to log.
     let options = options.disable_statement_logging();
     Ok(options.application_name("waybill-source").options([("default_transaction_read_only", "on")]))
+}
+
+/// Where the database is, without user and password.
+fn place(options: &PgConnectOptions) -> String {
+    let host = options.get_socket().map_or(options.get_host().into(), |socket| socket.display().to_string());
+    format!("{host}:{}/{}", options.get_port(), options.get_database().unwrap_or_default())
 }
 
 fn describe(query: &str, statement: &PgStatement) -> Result<(Vec<Column>, Vec<Reading>), SourceError> {
@@ -130,14 +151,15 @@ async fn read(
     while let Some(chunk) = rows.next().await {
         let batch = match chunk {
             Ok(chunk) => convert(&query, &mut done, &chunk, &readings),
-            Err(error) if done == 0 => Err(refused(&query, &error.1)),
-            Err(error) => Err(SourceError::Lost { query: query.clone(), row: done, why: error.1.to_string() }),
+            Err(error) => Err(broken_off(&query, done, &error.1)),
         };
         let failed = batch.is_err();
         if batches.send(batch).await.is_err() || failed {
             return;
         }
     }
+    // Nobody to tell is no fault: the reader went away between the last row and the end.
+    let _ = batches.send(Ok(Batch::new())).await;
 }
 
 fn convert(query: &str, done: &mut u64, rows: &[PgRow], readings: &[Reading]) -> Result<Batch, SourceError> {
@@ -159,10 +181,36 @@ fn convert(query: &str, done: &mut u64, rows: &[PgRow], readings: &[Reading]) ->
     Ok(batch)
 }
 
+/// The database's no to the query itself, before any row was touched.
 fn refused(query: &str, error: &sqlx::Error) -> SourceError {
     let mut why = error.to_string();
     if why.contains("operator does not exist") {
         why.push_str("; parameters are bound as text, so cast them, for example :tenant::uuid");
     }
     SourceError::Refused { query: query.to_owned(), why }
+}
+
+/// An end in the middle: the statement failed on some row's data, or the connection is gone.
+fn broken_off(query: &str, row: u64, error: &sqlx::Error) -> SourceError {
+    let query = query.to_owned();
+    match error.as_database_error() {
+        // Classes 08 and 57P: the server ends the connection, whatever the statement was.
+        Some(answer) if !answer.code().is_some_and(|code| code.starts_with("08") || code.starts_with("57P")) => {
+            let code = answer.code().unwrap_or_default();
+            SourceError::Refused { query, why: without_values(&code, answer.message()) }
+        }
+        Some(_) | None => SourceError::Lost { query, row, why: error.to_string() },
+    }
+}
+
+/// While rows are read, the database's messages may quote them (`invalid input syntax for type integer: "Ada"`), and
+/// those of functions, constraints and encodings (22021, 22P05) may carry anything.
+fn without_values(code: &str, message: &str) -> String {
+    if code.starts_with("23") || code.starts_with("P0") || ["22021", "22P05"].contains(&code) {
+        return format!("SQLSTATE {code}; its message may carry data and stands in the server's log only");
+    }
+    // Every second piece stood between quotes.
+    let pieces = message.split('"').enumerate();
+    let kept: String = pieces.map(|(at, piece)| if at % 2 == 0 { piece } else { "\"…\"" }).collect();
+    format!("{kept} (SQLSTATE {code})")
 }

@@ -1,11 +1,12 @@
 //! PostgreSQL's binary values as plugins see them. What has no agreed text form is refused by column, before any row.
 
-use sqlx::postgres::types::{Oid, PgTimeTz};
+use sqlx::postgres::types::Oid;
 use sqlx::postgres::{PgTypeInfo, PgTypeKind, PgValueFormat, PgValueRef};
 use sqlx::types::BigDecimal;
 use sqlx::{Decode, Postgres, TypeInfo as _, ValueRef as _};
 use time::format_description::well_known::Rfc3339;
-use time::{Date, OffsetDateTime, PrimitiveDateTime, Time};
+use time::macros::datetime;
+use time::{Duration, PrimitiveDateTime, Time, UtcOffset};
 
 use super::Value;
 
@@ -94,12 +95,13 @@ impl Reading {
             Self::Jsonb => jsonb(&raw),
             Self::Bytes => decode::<Vec<u8>>(raw).map(Value::Bytes),
             Self::Uuid => decode::<uuid::Uuid>(raw).map(|uuid| Value::Text(uuid.to_string())),
-            Self::Date => decode::<Date>(raw).map(|date| Value::Text(date.to_string())),
-            Self::Time => decode::<Time>(raw).and_then(|time| written(time.format(TIME))),
-            Self::TimeTz => decode::<PgTimeTz<Time, time::UtcOffset>>(raw)
-                .and_then(|time| written(time.time.format(TIME)).map(|value| with_offset(value, time.offset))),
-            Self::Timestamp => decode::<PrimitiveDateTime>(raw).and_then(|time| written(time.format(TIMESTAMP))),
-            Self::TimestampTz => decode::<OffsetDateTime>(raw).and_then(|time| written(time.format(&Rfc3339))),
+            Self::Date => decode::<i32>(raw)
+                .and_then(|days| moment(Duration::days(days.into())))
+                .map(|at| Value::Text(at.date().to_string())),
+            Self::Time => decode::<i64>(raw).and_then(clock).map(Value::Text),
+            Self::TimeTz => clock_with_offset(raw.as_bytes().map_err(|error| error.to_string())?).map(Value::Text),
+            Self::Timestamp => instant(raw).and_then(|at| written(at.format(TIMESTAMP))).map(Value::Text),
+            Self::TimestampTz => instant(raw).and_then(|at| written(at.assume_utc().format(&Rfc3339))).map(Value::Text),
         }
     }
 }
@@ -114,15 +116,44 @@ fn decode<'r, T: Decode<'r, Postgres>>(raw: PgValueRef<'r>) -> Result<T, String>
     T::decode(raw).map_err(|error| error.to_string())
 }
 
-fn written(result: Result<String, time::error::Format>) -> Result<Value, String> {
-    result.map(Value::Text).map_err(|error| error.to_string())
+fn written(result: Result<String, time::error::Format>) -> Result<String, String> {
+    result.map_err(|error| error.to_string())
 }
 
-fn with_offset(value: Value, offset: time::UtcOffset) -> Value {
-    match value {
-        Value::Text(text) => Value::Text(format!("{text}{offset}")),
-        other => other,
+/// Where PostgreSQL counts its dates and times from.
+const EPOCH: PrimitiveDateTime = datetime!(2000-01-01 0:00);
+
+/// The library adds without looking and panics at `infinity`, which PostgreSQL sends as the largest number.
+fn moment(since_epoch: Duration) -> Result<PrimitiveDateTime, String> {
+    let at = EPOCH.checked_add(since_epoch).filter(|at| (0..=9999).contains(&at.year()));
+    at.ok_or_else(|| {
+        "infinity and dates outside of the years 0 to 9999 have no form that partners agree on; cast the column to text in the query"
+            .to_owned()
+    })
+}
+
+fn instant(raw: PgValueRef<'_>) -> Result<PrimitiveDateTime, String> {
+    decode::<i64>(raw).and_then(|microseconds| moment(Duration::microseconds(microseconds)))
+}
+
+/// A time of day. PostgreSQL has a 24:00:00, which is not the midnight before.
+fn clock(microseconds: i64) -> Result<String, String> {
+    const DAY: i64 = 86_400_000_000;
+    match microseconds {
+        DAY => Ok("24:00:00.000000".to_owned()),
+        0..DAY => written((Time::MIDNIGHT + Duration::microseconds(microseconds)).format(TIME)),
+        _ => Err("it is no time of a day".to_owned()),
     }
+}
+
+/// Eight bytes of time, four of seconds west of Greenwich.
+fn clock_with_offset(bytes: &[u8]) -> Result<String, String> {
+    let Some((time, zone)) = bytes.split_first_chunk::<8>() else {
+        return Err("its form is newer than this version knows".to_owned());
+    };
+    let zone: [u8; 4] = zone.try_into().map_err(|_| "its form is newer than this version knows".to_owned())?;
+    let offset = UtcOffset::from_whole_seconds(-i32::from_be_bytes(zone)).map_err(|error| error.to_string())?;
+    Ok(format!("{}{offset}", clock(i64::from_be_bytes(*time))?))
 }
 
 /// Text must be UTF-8. A database with the encoding `SQL_ASCII` checks nothing and may hold anything.

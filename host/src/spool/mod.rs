@@ -27,7 +27,7 @@ pub enum SpoolError {
     )]
     TooLarge { limit_bytes: u64 },
     #[error(
-        "no space is left in the spool directory {directory}; free some, or point the spool at a larger file system"
+        "no space is left in the spool directory {directory}; free some there, or move the data directory ([directories] data) to a larger file system"
     )]
     Full { directory: PathBuf },
     #[error("the spool directory {directory} cannot be used for {doing}: {source}")]

@@ -40,6 +40,15 @@ impl ConnectOptions {
             statement_timeout: Duration::from_secs(30),
         }
     }
+
+    /// Where the database is, for people: no user and no password.
+    pub fn place(&self) -> String {
+        let Ok(settings) = self.url.parse::<PgConnectOptions>() else {
+            return "an address that is not of the form postgres://user@host/database".to_owned();
+        };
+        let host = settings.get_socket().map_or(settings.get_host().into(), |socket| socket.display().to_string());
+        format!("{host}:{}/{}", settings.get_port(), settings.get_database().unwrap_or_default())
+    }
 }
 
 /// Connections of one role. Cheap to clone.
@@ -92,10 +101,24 @@ pub async fn connect(role: Role, options: &ConnectOptions) -> Result<Pool, Store
         .before_acquire(|connection, meta| {
             Box::pin(async move { Ok(meta.idle_for < RESTED || connection.ping().await.is_ok()) })
         })
-        .connect_with(settings)
-        .await
-        .map_err(|error| StoreError::never_sent(ACT, error))?;
+        .connect_with(settings.clone())
+        .await;
+    let inner = match inner {
+        Ok(inner) => inner,
+        Err(sqlx::Error::PoolTimedOut) => {
+            return Err(StoreError::never_sent(ACT, why_none(&settings, options.acquire_timeout).await));
+        }
+        Err(error) => return Err(StoreError::never_sent(ACT, error)),
+    };
     Ok(Pool { role, inner, writes: TaskTracker::new() })
+}
+
+/// The pool tries until its time is over, and then tells only that. One more try tells why.
+async fn why_none(settings: &PgConnectOptions, within: Duration) -> sqlx::Error {
+    match tokio::time::timeout(within, PgConnection::connect_with(settings)).await {
+        Ok(Err(error)) => error,
+        Ok(Ok(_)) | Err(_) => sqlx::Error::PoolTimedOut,
+    }
 }
 
 /// A connection that rested this long may have been closed by the server or by something between.

@@ -161,7 +161,8 @@ impl OpenQuery for Away {
         query: &'a str,
         _: &'a [(String, String)],
     ) -> BoxFuture<'a, Result<Box<dyn Rows>, SourceError>> {
-        let error = SourceError::Unreachable { query: query.to_owned(), why: "nobody listens".to_owned() };
+        let why = "nobody listens".to_owned();
+        let error = SourceError::Unreachable { query: query.to_owned(), at: "nowhere".to_owned(), why };
         Box::pin(async move { Err(error) })
     }
 }

@@ -9,7 +9,7 @@ pub enum OpenSshError {
     NotInstalled { program: &'static str, package: &'static str },
     #[error("the path {} cannot stand in sshd's configuration; choose one without quotes, percent signs or line breaks", .path.display())]
     Unquotable { path: PathBuf },
-    #[error("port {port} on 127.0.0.1 is taken by another process")]
+    #[error("port {port} on 127.0.0.1 is taken by another process; end that process or choose another port")]
     PortTaken { port: u16 },
     #[error("no free port on 127.0.0.1 could be bound in {tries} tries")]
     NoPort { tries: u32 },

@@ -10,7 +10,9 @@ pub enum PostgresError {
         "no PostgreSQL server was found in /usr/lib/postgresql or on PATH; install it (Debian, Ubuntu: `apt-get install postgresql`), or name the directory of its programs"
     )]
     NotInstalled,
-    #[error("{} holds no PostgreSQL server (`initdb` and `postgres`); name the directory of its programs", .directory.display())]
+    #[error(
+        "{} holds no PostgreSQL server (`initdb` and `postgres`); install it (Debian, Ubuntu: `apt-get install postgresql`), or name the directory of its programs", .directory.display()
+    )]
     NoServerIn { directory: PathBuf },
     #[error(
         "the data in {} was made by PostgreSQL {made_by}, which is not installed; install `postgresql-{made_by}`, or move the data with pg_upgrade", .data.display()

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256 as Hasher};
 use super::normalise::handle_length;
 use super::session::{END, Inner, Session};
 use crate::job::facts::Sha256;
-use crate::remote::error::{OP_UNSUPPORTED, RemoteError};
+use crate::remote::error::{FAILURE, NO_SPACE, OP_UNSUPPORTED, QUOTA_EXCEEDED, RemoteError};
 use crate::spool::SpoolFile;
 
 /// Writes in flight: about 1 MiB, half of OpenSSH's window, so that the library's writer never waits for window.
@@ -180,7 +180,7 @@ impl Inner {
                 async { in_flight.next().await.unwrap_or(Err(russh_sftp::client::error::Error::UnexpectedPacket)) };
             if let Err(error) = self.answer_within("WRITE", self.limits.stall, next).await {
                 let ended = matches!(error, RemoteError::Unknown { .. });
-                failed.get_or_insert(error);
+                failed.get_or_insert_with(|| while_writing(error));
                 if ended {
                     break;
                 }
@@ -256,6 +256,19 @@ impl Inner {
             return Err(RemoteError::Unknown { why });
         };
         result
+    }
+}
+
+/// Servers say of a full disk only that the write failed, so the words name the most likely cause.
+fn while_writing(error: RemoteError) -> RemoteError {
+    match error {
+        RemoteError::Refused { code: code @ Some(FAILURE | NO_SPACE | QUOTA_EXCEEDED), text } => RemoteError::Refused {
+            code,
+            text: format!(
+                "{text} (while the content was written: its disk or our quota there may be full; ask the partner)"
+            ),
+        },
+        other => other,
     }
 }
 

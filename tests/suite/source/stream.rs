@@ -1,0 +1,91 @@
+//! Rows on their way: in order, in bounded batches, and ended with their reader. And how the database's refusals read.
+
+use sqlx::Executor as _;
+use waybill::source::Value;
+use waybill_tests::{Database, wait};
+
+use super::{open, refusal};
+
+#[tokio::test]
+async fn source_rows_come_in_order_and_in_bounded_batches() -> anyhow::Result<()> {
+    let database = Database::fresh().await?;
+    let sql = "select n::bigint as n from generate_series(1, 5000) n where :tenant is not null order by n";
+    for most in [1000_u32, 7] {
+        let mut rows = open(&database, sql).await?;
+        let mut seen = Vec::new();
+        loop {
+            let batch = rows.next(most).await?;
+            if batch.is_empty() {
+                break;
+            }
+            assert!(batch.len() <= most as usize, "{} rows at once", batch.len());
+            seen.extend(batch);
+        }
+        let expected: Vec<Vec<Value>> = (1..=5000).map(|n| vec![Value::Integer(n)]).collect();
+        assert_eq!(seen, expected);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn source_letting_go_of_the_rows_ends_the_query() -> anyhow::Result<()> {
+    let (database, admin) = {
+        let database = Database::fresh().await?;
+        let admin = database.admin().await?;
+        (database, admin)
+    };
+    let count = async || -> anyhow::Result<i64> {
+        let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'waybill-source'";
+        Ok(sqlx::query_scalar(sql).fetch_one(&admin).await?)
+    };
+    let sql = "select n from generate_series(1, 100000000) n where :tenant is not null";
+    let mut rows = open(&database, sql).await?;
+    assert!(!rows.next(10).await?.is_empty());
+    assert_eq!(count().await?, 1);
+    drop(rows);
+    wait::until("the query's connection to end", async || Ok((count().await? == 0).then_some(()))).await
+}
+
+#[tokio::test]
+async fn source_a_connection_that_is_ended_in_the_middle_is_no_end_of_rows() -> anyhow::Result<()> {
+    let database = Database::fresh().await?;
+    let admin = database.admin().await?;
+    let sql = "select n, repeat('x', 1000) as filler from generate_series(1, 1000000) n where :tenant is not null";
+    let mut rows = open(&database, sql).await?;
+    assert!(!rows.next(10).await?.is_empty());
+    admin
+        .execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'waybill-source'")
+        .await?;
+    let error = loop {
+        match rows.next(1000).await {
+            Err(error) => break error.to_string(),
+            Ok(batch) => assert!(!batch.is_empty(), "the rows ended as if they were all"),
+        }
+    };
+    assert!(error.contains("was lost after row"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn source_refusals_hint_at_the_fix_and_tell_no_value() -> anyhow::Result<()> {
+    let database = Database::fresh().await?;
+    let admin = database.admin().await?;
+    admin.execute("CREATE TABLE owned (tenant_id uuid, note text)").await?;
+    admin.execute("INSERT INTO owned SELECT NULL, n::text FROM generate_series(1, 2000) n").await?;
+    admin.execute("INSERT INTO owned VALUES (NULL, 'canary-2')").await?;
+    let sentence = refusal(&database, "select note from owned where tenant_id = :tenant").await?;
+    assert!(sentence.contains("uuid = text") && sentence.contains(":tenant::uuid"), "{sentence}");
+    let sentence = refusal(&database, "select missing from owned where tenant_id = :tenant::uuid").await?;
+    assert!(sentence.contains("\"missing\"") && sentence.contains("\"rows\""), "{sentence}");
+    // The row that breaks comes after many that were read.
+    let sentence = refusal(&database, "select note::integer as n from owned where :tenant is not null").await?;
+    assert!(sentence.contains("refused the query") && sentence.contains("22P02"), "{sentence}");
+    assert!(!sentence.contains("canary"), "a value was told: {sentence}");
+    let raising =
+        "CREATE FUNCTION loud(text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no: %', $1; END $$";
+    admin.execute(raising).await?;
+    let sentence =
+        refusal(&database, "select loud(note) as n from owned where note > 'a' and :tenant is not null").await?;
+    assert!(sentence.contains("P0001") && !sentence.contains("canary"), "{sentence}");
+    Ok(())
+}
