@@ -14,7 +14,7 @@ async fn cause(house: &House, job: uuid::Uuid) -> anyhow::Result<String> {
     let events = house.events(job).await?;
     let failed = events.into_iter().find(|event| event.kind == EventKind::Failed);
     let detail = failed.and_then(|event| event.detail).unwrap_or_default();
-    let cause = detail["cause"].as_str().map(str::to_owned);
+    let cause = detail.get("cause").and_then(|cause| cause.as_str()).map(str::to_owned);
     cause.ok_or_else(|| anyhow::anyhow!("the event tells no cause: {detail}"))
 }
 

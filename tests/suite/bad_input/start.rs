@@ -18,10 +18,10 @@ fn config(url: String, directory: &std::path::Path) -> Config {
     config
 }
 
-async fn refusal(config: &Config) -> String {
+async fn refusal(config: &Config) -> anyhow::Result<String> {
     match Host::start(config, CancellationToken::new()).await {
-        Ok(_) => panic!("the host started"),
-        Err(error) => format!("{error:#}"),
+        Ok(_) => anyhow::bail!("the host started"),
+        Err(error) => Ok(format!("{error:#}")),
     }
 }
 
@@ -30,14 +30,14 @@ async fn bad_input_an_empty_partners_directory_is_told_with_what_belongs_there()
     let (database, directory) = (Database::fresh().await?, tempfile::tempdir()?);
     let config = config(database.url(), directory.path());
     let partners = config.directories.partners.display().to_string();
-    assert_sentence(&refusal(&config).await, &["partners directory", &partners, "create it"]);
+    assert_sentence(&refusal(&config).await?, &["partners directory", &partners, "create it"]);
     std::fs::create_dir(&partners)?;
     let files = ["partner.toml", "builder.wasm", "destination.wasm", "destinations.toml"];
-    let sentence = refusal(&config).await;
+    let sentence = refusal(&config).await?;
     assert_sentence(&sentence, &[&["is empty", partners.as_str()], files.as_slice()].concat());
     // One that is filled and not served is not called empty.
     std::fs::create_dir(config.directories.partners.join("acme"))?;
-    let sentence = refusal(&config).await;
+    let sentence = refusal(&config).await?;
     assert_sentence(&sentence, &["acme", "partner.toml", "cannot be read", &partners]);
     assert!(!sentence.contains("is empty"), "{sentence}");
     let joined: i64 =
@@ -52,11 +52,11 @@ async fn bad_input_a_database_that_was_not_migrated_or_does_not_answer_is_told()
     std::fs::create_dir(directory.path().join("partners"))?;
     let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let url = format!("postgres://someone:canary-77@127.0.0.1:{port}/waybill");
-    let sentence = refusal(&config(url, directory.path())).await;
+    let sentence = refusal(&config(url, directory.path())).await?;
     assert_sentence(&sentence, &["waybill_worker", &format!("127.0.0.1:{port}/waybill"), "refused", "waybill migrate"]);
     assert!(!sentence.contains("canary"), "a secret was told: {sentence}");
     let missing = database.url().replace(database.name(), "waybill_nowhere");
-    let sentence = refusal(&config(missing, directory.path())).await;
+    let sentence = refusal(&config(missing, directory.path())).await?;
     assert_sentence(&sentence, &["waybill_worker", "waybill_nowhere", "does not exist"]);
     assert!(!directory.path().join("data").exists(), "state was made before the database was reached");
     Ok(())
