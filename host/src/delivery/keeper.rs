@@ -118,6 +118,8 @@ impl Actor {
         loop {
             let due = self.leases.values().filter_map(|lease| lease.due).min();
             tokio::select! {
+                // An end that was told before a renewal's answer is known first: what that renewal found is no loss then.
+                biased;
                 command = inbox.recv() => match command {
                     Some(command) => self.obey(command),
                     None => return,
