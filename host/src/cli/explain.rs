@@ -1,6 +1,6 @@
 //! A job's story in plain words, from its row, its events and its cancellation requests.
 //!
-//! Pure. Every sentence says only what is on record: never "canceled" of a job that was asked to stop, never
+//! Pure but for the reads. Every sentence says only what is on record: never "canceled" of a job that was asked to stop, never
 //! "delivered" without the evidence that completed it, never "not delivered" without its proof.
 
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::job::evidence::{Answer, Evidence, PublishForm, Receipt};
 use crate::job::facts::{Found, Listing};
 use crate::job::model::Job;
 use crate::job::status::{CancellationOutcome, EventKind, FailureReason, Status};
-use crate::store::{AttemptEvent, RecordedCancellation};
+use crate::store::{self, AttemptEvent, DestinationState, Pool, RecordedCancellation, StoreError};
 
 /// A job's story.
 #[derive(Debug, Serialize)]
@@ -34,8 +34,21 @@ struct Line {
     text: String,
 }
 
+/// Reads what is on record about a job, and tells it.
+pub(super) async fn read(pool: &Pool, job: &Job) -> Result<Story, StoreError> {
+    let events = store::events_of(pool, job.id).await?;
+    let cancellations = store::cancellations_of(pool, job.tenant, job.id).await?;
+    let destination = store::destination_state(pool, job.destination).await?;
+    Ok(story(job, &events, &cancellations, destination.as_ref()))
+}
+
 /// Tells the story.
-pub(super) fn story(job: &Job, events: &[AttemptEvent], cancellations: &[RecordedCancellation]) -> Story {
+fn story(
+    job: &Job,
+    events: &[AttemptEvent],
+    cancellations: &[RecordedCancellation],
+    destination: Option<&DestinationState>,
+) -> Story {
     let mut told: Vec<(OffsetDateTime, String)> = vec![(job.created_at, created(job))];
     told.extend(events.iter().map(|event| (event.recorded_at, of_event(event))));
     told.extend(cancellations.iter().map(|request| (request.recorded_at, of_cancellation(request))));
@@ -46,7 +59,7 @@ pub(super) fn story(job: &Job, events: &[AttemptEvent], cancellations: &[Recorde
         job: job.id.to_string(),
         state,
         told: told.into_iter().map(|(recorded, text)| Line { at: at(recorded), text }).collect(),
-        stands: stands(job, events),
+        stands: stands(job, events, destination),
         to_the_partner: to_the_partner(job),
         next: next(job),
     }
@@ -238,9 +251,9 @@ fn short(digest: &str) -> String {
     digest.chars().take(12).collect::<String>() + "…"
 }
 
-fn stands(job: &Job, events: &[AttemptEvent]) -> String {
+fn stands(job: &Job, events: &[AttemptEvent], destination: Option<&DestinationState>) -> String {
     match job.status {
-        Status::Queued => "it waits to be claimed.".to_owned(),
+        Status::Queued => waits_for(job, destination),
         Status::Running if job.stop_request.is_some() => {
             "its file is being prepared, and a stop request is recorded: it will not be delivered.".to_owned()
         }
@@ -275,6 +288,25 @@ fn stands(job: &Job, events: &[AttemptEvent]) -> String {
             }
         },
     }
+}
+
+/// What a queued job waits for, as far as it is on record.
+fn waits_for(job: &Job, destination: Option<&DestinationState>) -> String {
+    let scheduled = job.not_before.map(|time| format!(" It does not start before {}.", at(time))).unwrap_or_default();
+    let waits = match destination {
+        None => "it waits for a host that serves its destination.".to_owned(),
+        Some(state) if !state.enabled => format!("it waits: the destination {} is disabled.", state.name),
+        Some(DestinationState { attention: Some(attention), name, .. }) => {
+            format!("it waits: the destination {name} needs attention since {}: {}", at(attention.since), attention.why)
+        }
+        Some(DestinationState { pause: Some(pause), name, .. }) => format!(
+            "it waits: the destination {name} could not be reached {} times in a row; it is tried again in {} s.",
+            pause.failures,
+            pause.left.as_secs()
+        ),
+        Some(_) => "it waits to be claimed.".to_owned(),
+    };
+    waits + &scheduled
 }
 
 /// The reason that the last conclusion gave.
@@ -318,5 +350,29 @@ fn next(job: &Job) -> Vec<String> {
         Status::Failed if job.failure_reason == Some(FailureReason::OriginalDelivered) => vec!["Have a named person correct the original's record.".to_owned()],
         Status::Failed | Status::Canceled | Status::Rejected | Status::Stopped => vec!["Mend the cause and create a new job, which gets a delivery key of its own.".to_owned()],
         Status::Completed => vec!["Nothing is left to do.".to_owned()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canceled_is_said_only_of_what_is_canceled() {
+        for outcome in CancellationOutcome::ALL {
+            let found = match outcome {
+                CancellationOutcome::CanceledWhileQueued => Status::Queued,
+                CancellationOutcome::StopRequested | CancellationOutcome::StopAlreadyRequested => Status::Running,
+                CancellationOutcome::AlreadyCanceled => Status::Canceled,
+                CancellationOutcome::AlreadyEnded => Status::Failed,
+                CancellationOutcome::TooLate => Status::Delivering,
+            };
+            let says = cancellation(*outcome, found).contains("canceled");
+            let is = matches!(outcome, CancellationOutcome::CanceledWhileQueued | CancellationOutcome::AlreadyCanceled);
+            assert_eq!(says, is, "{outcome}");
+        }
+        for found in [Status::Delivering, Status::Completed, Status::OutcomeUnknown] {
+            assert!(cancellation(CancellationOutcome::TooLate, found).starts_with("It is too late"));
+        }
     }
 }

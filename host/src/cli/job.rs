@@ -232,9 +232,7 @@ impl One {
 
     async fn explain(self, pool: &store::Pool, output: &Output) -> anyhow::Result<Ended> {
         let Some(job) = self.find(pool, output).await? else { return Ok(Ended::NotFound) };
-        let events = store::events_of(pool, job.id).await?;
-        let cancellations = store::cancellations_of(pool, self.tenant, job.id).await?;
-        let story = explain::story(&job, &events, &cancellations);
+        let story = explain::read(pool, &job).await?;
         output.answer(&story, || story.to_string())?;
         Ok(Ended::Done)
     }

@@ -23,7 +23,6 @@ use crate::cli::output::Output;
 use crate::config::{Config, Directories, Dispatcher, Worker};
 use crate::embedded::postgres;
 use crate::job::status::{Role, Status};
-use crate::store;
 
 /// Everything that the demo has started.
 pub(super) struct Stage {
@@ -237,10 +236,8 @@ async fn tell(witnesses: &Witnesses<'_>, jobs: &[Planned]) -> anyhow::Result<Tol
 
 async fn explain(operator: &Operator, planned: &Planned) -> anyhow::Result<Explained> {
     let job = operator.job(planned).await?;
-    let events = store::events_of(&operator.reader, job.id).await?;
-    let cancellations = store::cancellations_of(&operator.reader, job.tenant, job.id).await?;
     let command = format!("waybill job explain {} --tenant {}", job.id, job.tenant);
-    Ok(Explained { command, story: explain::story(&job, &events, &cancellations) })
+    Ok(Explained { command, story: explain::read(&operator.reader, &job).await? })
 }
 
 /// The jobs that have not ended, in words.
