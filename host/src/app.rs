@@ -1,4 +1,4 @@
-//! Puts a host together: pools by role, plugins, destinations kept in step, worker, dispatcher, sweeper.
+//! Puts a host together: pools by role, plugins, destinations kept in step, worker, dispatcher, recovery, reconciler, sweeper.
 //!
 //! The only place that knows all the parts. It opens only the pools of the roles that it runs.
 
@@ -20,7 +20,9 @@ use crate::plugin::{Bundle, Destination, PluginSettings, Plugins};
 use crate::remote::{SessionLimits, Sessions};
 use crate::spool::Spool;
 use crate::store::{self, ConnectOptions, JoinedDestination, Joining, Pool};
-use crate::upkeep::{self, Dispatcher, DispatcherSettings, Sweeper};
+use crate::upkeep::{
+    self, Dispatcher, DispatcherSettings, Inspector, Reconciler, ReconcilerSettings, Recovery, RecoverySettings, Sweeper,
+};
 
 /// The database of a private PostgreSQL that the host's schema lives in.
 const EMBEDDED_DATABASE: &str = "postgres";
@@ -103,11 +105,15 @@ async fn open(url: &str, role: Role, connections: u32) -> anyhow::Result<Pool> {
 pub struct Host {
     worker: Worker,
     dispatcher: Dispatcher,
+    recovery: Recovery,
+    reconciler: Reconciler,
     sweeper: Sweeper,
     pools: Vec<Pool>,
     shutdown: CancellationToken,
     grace: Duration,
     dispatch_every: Duration,
+    recover_every: Duration,
+    reconcile_every: Duration,
     sweep_every: Duration,
     summary: String,
 }
@@ -120,7 +126,8 @@ impl Host {
         let worker_pool = open(url, Role::Worker, worker_connections).await?;
         let keeper_pool = open(url, Role::Worker, 4).await?;
         let dispatcher_pool = open(url, Role::Dispatcher, 3).await?;
-        let recovery_pool = open(url, Role::Recovery, 2).await?;
+        let recovery_pool = open(url, Role::Recovery, 4).await?;
+        let reconciler_pool = open(url, Role::Reconciler, 4).await?;
         let data = &config.directories.data;
         std::fs::create_dir_all(data)
             .with_context(|| format!("the data directory {} cannot be made", data.display()))?;
@@ -133,6 +140,8 @@ impl Host {
         }
         let summary = summary(&bundles);
         let name = worker_name();
+        let inspector = Inspector::new(&bundles, SessionLimits::default());
+        let (recovery, reconciler) = upkeep_of(config, &name, &recovery_pool, &reconciler_pool, &inspector);
         let worker = Worker::new(WorkerParts {
             receiver: Receiver::new(worker_pool.clone(), &name, HOLD),
             poll: POLL,
@@ -155,7 +164,7 @@ impl Host {
                 max_attempts: config.worker.max_attempts,
                 first_backoff: Duration::from_secs(config.worker.first_backoff_seconds),
                 longest_backoff: Duration::from_secs(config.worker.longest_backoff_seconds),
-                look_after: Duration::from_mins(1),
+                look_after: Duration::from_secs(config.reconciler.first_wait_seconds),
             },
         });
         let settings = DispatcherSettings {
@@ -169,10 +178,14 @@ impl Host {
             worker,
             dispatcher,
             sweeper: Sweeper::new(recovery_pool.clone(), Duration::from_secs(config.sweeper.threshold_seconds)),
-            pools: vec![worker_pool, keeper_pool, dispatcher_pool, recovery_pool],
+            recovery,
+            reconciler,
+            pools: vec![worker_pool, keeper_pool, dispatcher_pool, recovery_pool, reconciler_pool],
             shutdown,
             grace: config.worker.shutdown(),
             dispatch_every: Duration::from_millis(config.dispatcher.poll_milliseconds),
+            recover_every: Duration::from_secs(config.recovery.every_seconds),
+            reconcile_every: Duration::from_secs(config.reconciler.every_seconds),
             sweep_every: Duration::from_secs(config.sweeper.every_seconds),
             summary,
         })
@@ -189,13 +202,44 @@ impl Host {
         let dispatching =
             upkeep::keep("dispatcher", self.dispatch_every, &signal, &self.shutdown, || self.dispatcher.run_once());
         let sweeping = upkeep::keep("sweeper", self.sweep_every, &signal, &self.shutdown, || self.sweeper.run_once());
+        let recovering =
+            upkeep::keep("recovery", self.recover_every, &signal, &self.shutdown, || self.recovery.run_once());
+        let reconciling =
+            upkeep::keep("reconciler", self.reconcile_every, &signal, &self.shutdown, || self.reconciler.run_once());
         let working = self.worker.run(self.shutdown.clone(), self.grace);
-        let ((), (), ended) = tokio::join!(dispatching, sweeping, working);
+        let ((), (), (), (), ended) = tokio::join!(dispatching, recovering, reconciling, sweeping, working);
         for pool in self.pools {
             pool.close().await;
         }
         ended
     }
+}
+
+/// Recovery and reconciler, each over its own login.
+fn upkeep_of(
+    config: &Config,
+    owner: &str,
+    recovery_pool: &Pool,
+    reconciler_pool: &Pool,
+    inspector: &Inspector,
+) -> (Recovery, Reconciler) {
+    let first_wait = Duration::from_secs(config.reconciler.first_wait_seconds);
+    let recovery = RecoverySettings {
+        owner: owner.to_owned(),
+        max_attempts: config.worker.max_attempts,
+        lease: config.worker.lease(),
+        look_after: first_wait,
+    };
+    let reconciler = ReconcilerSettings {
+        owner: owner.to_owned(),
+        lease: Duration::from_secs(config.reconciler.lease_seconds),
+        first_wait,
+        longest_wait: Duration::from_secs(config.reconciler.longest_wait_seconds),
+    };
+    (
+        Recovery::new(recovery_pool.clone(), inspector.clone(), recovery),
+        Reconciler::new(reconciler_pool.clone(), inspector.clone(), reconciler),
+    )
 }
 
 async fn bundles(config: &Config) -> anyhow::Result<Vec<Arc<Bundle>>> {

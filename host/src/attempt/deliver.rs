@@ -108,6 +108,7 @@ async fn baseline(
         temporary: prepared.names.temporary.clone(),
         acknowledgments: acknowledgments.clone(),
         reported,
+        contract: Some(Box::new(work.bundle.manifest.contract.clone())),
     };
     if let Err(error) = record.append(&evidence).await {
         tracing::error!(job = %work.job.id, attempt = %work.job.attempt, %error, "the baseline could not be recorded; nothing is sent");

@@ -9,7 +9,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::Work;
-use crate::job::evidence::{Acknowledged, Receipt};
+use crate::job::contract::Contract;
+use crate::job::evidence::{Acknowledged, AuxiliaryPut, Receipt};
 use crate::job::facts::{Found, Listing};
 use crate::job::names::Parts;
 use crate::job::verdict::acknowledgment::{File, MAX_BYTES, Reader as Acknowledgments};
@@ -106,10 +107,20 @@ async fn acknowledgment(
     sending: &Sending,
 ) -> Option<Acknowledged> {
     let contract = &work.bundle.manifest.contract;
-    let there_before = there_before?;
+    acknowledgment_that_weighs_most(session, names, contract, there_before?, &sending.put).await
+}
+
+/// The partner's word about an attempt, read and matched by the host itself: for the attempt, and for any look after it.
+/// `there_before`: files that the baseline showed; `ours`: files that the attempt put there. Neither says anything.
+pub async fn acknowledgment_that_weighs_most(
+    session: &Session,
+    names: &Arc<Names>,
+    contract: &Contract,
+    there_before: &[String],
+    ours: &[AuxiliaryPut],
+) -> Option<Acknowledged> {
     let expressions = Acknowledgments::new(contract, contract).ok()?;
-    let attempt = work.job.attempt.to_string();
-    let parts = Parts { key: &work.job.delivery_key, attempt: &attempt, final_name: &names.final_name };
+    let parts = Parts { key: &names.key, attempt: &names.attempt, final_name: &names.final_name };
     let reader = Reader::new(session.clone(), Arc::clone(names), CancellationToken::new());
     let mut best = None;
     for name in reader.acknowledgments(MOST_ACKNOWLEDGMENTS).await.unwrap_or_default() {
@@ -119,7 +130,7 @@ async fn acknowledgment(
             name: &name,
             bytes: &bytes,
             absent_before: !there_before.contains(&name),
-            written_by_us: sending.put.iter().any(|put| put.name == name),
+            written_by_us: ours.iter().any(|put| put.name == name),
         };
         match expressions.read(file, parts) {
             // What speaks against a delivery weighs more than what speaks for it.

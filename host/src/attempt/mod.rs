@@ -17,6 +17,7 @@ mod stop;
 
 use std::sync::Arc;
 
+pub use look::acknowledgment_that_weighs_most;
 pub use record::{Authorization, Delivered, End, KeyHistory, NotRecorded, Place, Record, Release, Terminal};
 pub use stop::{Stop, StopReason};
 

@@ -19,6 +19,8 @@ pub struct Config {
     pub worker: Worker,
     pub dispatcher: Dispatcher,
     pub sweeper: Sweeper,
+    pub recovery: Recovery,
+    pub reconciler: Reconciler,
 }
 
 /// `[database]`
@@ -72,6 +74,41 @@ pub struct Dispatcher {
     pub poll_milliseconds: u64,
     /// How long a page is claimed.
     pub lease_seconds: u64,
+}
+
+/// `[recovery]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Recovery {
+    /// How often it looks for attempts whose lease has expired. After the database was away it waits one lease
+    /// (`[worker] lease_seconds`) before it takes anything over.
+    pub every_seconds: u64,
+}
+
+impl Default for Recovery {
+    fn default() -> Self {
+        Self { every_seconds: 10 }
+    }
+}
+
+/// `[reconciler]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reconciler {
+    /// How often it asks which looks are due.
+    pub every_seconds: u64,
+    /// When an unknown outcome is first looked at, and the wait after that look; doubled with each further one.
+    pub first_wait_seconds: u64,
+    /// The longest wait between two looks.
+    pub longest_wait_seconds: u64,
+    /// How long a look is kept from other reconcilers. Longer than reading a whole file back takes.
+    pub lease_seconds: u64,
+}
+
+impl Default for Reconciler {
+    fn default() -> Self {
+        Self { every_seconds: 5, first_wait_seconds: 60, longest_wait_seconds: 3600, lease_seconds: 600 }
+    }
 }
 
 /// `[sweeper]`
@@ -132,6 +169,10 @@ pub enum ConfigError {
     NoDatabase,
     #[error("[sweeper] every_seconds must be at least 1")]
     Sweeper,
+    #[error("[recovery] every_seconds must be at least 1")]
+    Recovery,
+    #[error("[reconciler] every_seconds, first_wait_seconds and lease_seconds must be at least 1")]
+    Reconciler,
     #[error("[worker] {what}")]
     Worker { what: String },
 }
@@ -181,6 +222,13 @@ impl Config {
         }
         if self.sweeper.every_seconds == 0 {
             return Err(ConfigError::Sweeper);
+        }
+        if self.recovery.every_seconds == 0 {
+            return Err(ConfigError::Recovery);
+        }
+        let Reconciler { every_seconds, first_wait_seconds, longest_wait_seconds: _, lease_seconds } = self.reconciler;
+        if every_seconds == 0 || first_wait_seconds == 0 || lease_seconds == 0 {
+            return Err(ConfigError::Reconciler);
         }
         if worker.renew_seconds == 0 || worker.renew_seconds * 2 > worker.lease_seconds {
             return wrong(

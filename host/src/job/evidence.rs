@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::contract::Contract;
 use super::facts::Listing;
 
 /// How a final name comes into being.
@@ -60,6 +61,9 @@ pub enum Evidence {
         acknowledgments: Option<Vec<String>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reported: Option<Listing>,
+        /// The contract that this attempt works under; verdicts use the stricter of this one and the one of the look.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        contract: Option<Box<Contract>>,
     },
     /// The answer to the one publish request of this attempt.
     Publish {
@@ -71,6 +75,27 @@ pub enum Evidence {
     Receipt(Receipt),
     /// What a later look found: by recovery, the reconciler, or for a late acknowledgment.
     Observation(Receipt),
+    /// The reconciler is about to remove the attempt's temporary file: committed before it asks.
+    RemovalIntended { temporary: String },
+    /// What became of that removal.
+    RemovalAnswered {
+        temporary: String,
+        #[serde(flatten)]
+        answer: Answer,
+    },
+}
+
+impl Evidence {
+    /// The look in it, at the end of an attempt or after it.
+    pub const fn look(&self) -> Option<&Receipt> {
+        match self {
+            Self::Receipt(receipt) | Self::Observation(receipt) => Some(receipt),
+            Self::Baseline { .. }
+            | Self::Publish { .. }
+            | Self::RemovalIntended { .. }
+            | Self::RemovalAnswered { .. } => None,
+        }
+    }
 }
 
 /// A look at the end of an attempt or after it.

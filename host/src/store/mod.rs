@@ -70,11 +70,15 @@ mod list_jobs;
 mod watch_stop;
 
 // Recovery, evidence and people.
+mod attempt_on_record;
+mod claim_look;
 mod correct;
 mod create_replacement;
 mod decision;
 mod find_expired;
+mod finish_look;
 mod ground;
+mod intend_removal;
 mod reconcile;
 mod reconcile_by_hand;
 mod recorded;
@@ -116,6 +120,8 @@ pub use receive_wakeups::{ReceivedWakeup, receive_wakeups};
 pub use settle_wakeup::settle_wakeup;
 pub use wakeup_hints::{WakeupHint, WakeupHints, hint_wakeup, listen_wakeups};
 
+pub use attempt_on_record::{AttemptOnRecord, attempt_on_record};
+pub use claim_look::{DueLook, Purpose, claim_look};
 pub use clear_pause::clear_pause;
 pub use correct::{Corrected, Correction, CorrectionRefused, correct};
 pub use create_replacement::{NewReplacement, OpenAttempt, ReplacementRefused, create_replacement, open_attempts};
@@ -123,7 +129,9 @@ pub use decision::{Decision, WordsMissing};
 pub use destination_state::{Attention, DestinationPause, DestinationState, destination_state, destinations_of};
 pub use find_expired::{Case, Expired, ExpiredAfter, Standing, find_expired};
 pub use find_proof::find_proof;
+pub use finish_look::{NextLook, finish_look};
 pub use ground::Ground;
+pub use intend_removal::intend_removal;
 pub use keep_proof::keep_proof;
 pub use key_history::{FinalPlace, KeyHistory, key_history, key_history_at};
 pub use mark_attention::{clear_attention, mark_attention};

@@ -4,10 +4,17 @@
 //! way both times. Duties of one kind may run in any number of processes: what two of them must not both do is decided
 //! by the database. They meet each other and the workers only there.
 
+mod conclude;
 mod dispatcher;
 mod duty;
+mod inspection;
+mod reconciler;
+mod recovery;
 mod sweeper;
 
 pub use dispatcher::{Dispatcher, DispatcherError, DispatcherSettings, Drained};
 pub use duty::{Signal, keep};
+pub use inspection::Inspector;
+pub use reconciler::{Looked, Reconciler, ReconcilerSettings};
+pub use recovery::{Recovered, Recovery, RecoverySettings};
 pub use sweeper::Sweeper;

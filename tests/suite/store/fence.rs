@@ -101,6 +101,7 @@ async fn fen_10_the_temporary_name_is_on_record_before_the_fence_and_no_attempt_
         temporary: Some(temporary.clone()),
         acknowledgments: None,
         reported: None,
+        contract: None,
     };
     assert!(store::append_evidence(&world.worker, of.job, of.attempt, "worker-1", &baseline).await?.is_written());
     world.intend(of).await?.written().context("the fence")?;

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use super::before_sending::{BeforeFacts, Intent, Likeness, Standing};
+use super::temporary_fence::Removal;
 use super::facts::{
     Acceptance, Baseline, Compared, Facts, FinalName, Form, Others, Promises, Publish, Since, Temporary, Trigger,
 };
@@ -35,23 +36,21 @@ pub struct OnRecord<'a> {
     pub attempts_past_the_fence: u32,
     /// By the database's clock, from `publish_intended_at` to the end of the newest look.
     pub looked_after: Duration,
-    /// By the database's clock, from the record of the publish's answer (or of the takeover) to the newest look's start.
+    /// By the database's clock, from the record of the publish's answer (or of the takeover, or of our removal of the
+    /// temporary file, whichever came last) to the newest look's start.
     pub looked_since_answer: Duration,
 }
 
 /// Compares everything that is on record.
 pub fn facts(record: &OnRecord<'_>) -> Facts {
-    let receipts: Vec<&Receipt> = record
-        .evidence
-        .iter()
-        .filter_map(|evidence| match evidence {
-            Evidence::Receipt(receipt) | Evidence::Observation(receipt) => Some(receipt),
-            Evidence::Baseline { .. } | Evidence::Publish { .. } => None,
-        })
-        .collect();
+    let receipts: Vec<&Receipt> = record.evidence.iter().filter_map(Evidence::look).collect();
     let recorded = record.evidence.iter().find_map(|evidence| match evidence {
         Evidence::Baseline { look, temporary, .. } => Some((look, temporary.as_deref())),
-        Evidence::Publish { .. } | Evidence::Receipt(_) | Evidence::Observation(_) => None,
+        Evidence::Publish { .. }
+        | Evidence::Receipt(_)
+        | Evidence::Observation(_)
+        | Evidence::RemovalIntended { .. }
+        | Evidence::RemovalAnswered { .. } => None,
     });
     let settled = record.contract.settle.is_none_or(|settle| record.looked_since_answer >= settle);
     let looks: Vec<&Listing> = receipts.iter().filter_map(|receipt| receipt.look.as_ref()).collect();
@@ -66,7 +65,7 @@ pub fn facts(record: &OnRecord<'_>) -> Facts {
         trigger: trigger(record, &receipts),
         baseline,
         others: others(record.expected, record.others),
-        temporary: temporary(record.expected, recorded.and_then(|(_, name)| name), &receipts, settled),
+        temporary: temporary(record, recorded.and_then(|(_, name)| name), &receipts, settled),
         promises: Promises {
             publishes_whole: contract.publishes_whole,
             name_and_size_identify: contract.name_and_size_identify,
@@ -92,7 +91,11 @@ pub fn publish_on_record(intended: Option<PublishForm>, evidence: &[Evidence], c
     let intended = form(intended?, contract);
     let mut recorded = evidence.iter().filter_map(|evidence| match evidence {
         Evidence::Publish { form: publish_form, answer } => Some(answered(form(*publish_form, contract), answer)),
-        Evidence::Baseline { .. } | Evidence::Receipt(_) | Evidence::Observation(_) => None,
+        Evidence::Baseline { .. }
+        | Evidence::Receipt(_)
+        | Evidence::Observation(_)
+        | Evidence::RemovalIntended { .. }
+        | Evidence::RemovalAnswered { .. } => None,
     });
     // More than one answer to the one request, or one to another form, is no answer that can be trusted.
     match (recorded.next(), recorded.next()) {
@@ -232,10 +235,11 @@ pub fn since(baseline: &Listing, now: &Listing) -> Since {
 }
 
 /// The temporary name, by the newest look at it.
-fn temporary(expected: &FileFacts, name: Option<&str>, receipts: &[&Receipt], settled: bool) -> Temporary {
+fn temporary(record: &OnRecord<'_>, name: Option<&str>, receipts: &[&Receipt], settled: bool) -> Temporary {
+    let expected = record.expected;
     let Some(name) = name else { return Temporary::NotShown };
     let newest = receipts.iter().rev().filter_map(|receipt| receipt.temporary.as_ref()).find(|look| look.at == name);
-    let removed_by_us = receipts.iter().any(|receipt| receipt.temporary_removed.is_some());
+    let removed_by_us = removal(record.evidence) != Removal::NotByUs;
     match newest.map(|look| &look.found) {
         Some(Found::Absent) if !removed_by_us => {
             let mut read_back = receipts.iter().filter_map(|receipt| receipt.bytes_read_back).peekable();
@@ -249,6 +253,27 @@ fn temporary(expected: &FileFacts, name: Option<&str>, receipts: &[&Receipt], se
             Temporary::NotShown
         }
     }
+}
+
+/// What is on record about our own removals of the temporary file, by the attempt itself or by a reconciler.
+pub fn removal(evidence: &[Evidence]) -> Removal {
+    let (mut intended, mut answered) = (0_usize, 0_usize);
+    let mut unclear = false;
+    for one in evidence {
+        match one {
+            Evidence::RemovalIntended { .. } => intended += 1,
+            Evidence::RemovalAnswered { answer: Answer::Acknowledged, .. } => return Removal::Confirmed,
+            Evidence::RemovalAnswered { answer: Answer::Refused { .. }, .. } => answered += 1,
+            Evidence::RemovalAnswered { answer: Answer::Unanswered { .. }, .. } => unclear = true,
+            Evidence::Receipt(receipt) | Evidence::Observation(receipt) => match receipt.temporary_removed {
+                Some(true) => return Removal::Confirmed,
+                Some(false) => unclear = true,
+                None => {}
+            },
+            Evidence::Baseline { .. } | Evidence::Publish { .. } => {}
+        }
+    }
+    if unclear || intended > answered { Removal::Unclear } else { Removal::NotByUs }
 }
 
 /// Every trigger that the contract names must have been put, and its put acknowledged.

@@ -61,6 +61,9 @@ reasons! {
             "No request to publish was sent; whatever is under the final name is not from this attempt.",
         RefusedAndUnchanged = "refused_and_unchanged":
             "The server refused to publish, the final name is as it was before, and our temporary file is still whole.",
+        TemporaryRemoved = "temporary_removed":
+            "We removed the temporary file before it was published, and the final name is as it was before: the publish \
+             that was not answered did not happen and no longer can.",
         NoFence = "no_fence":
             "The attempt lost the job before it was allowed to publish, so it never published and never will.",
     }

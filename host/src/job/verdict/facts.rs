@@ -158,6 +158,16 @@ impl Form {
     }
 }
 
+impl Facts {
+    /// True where the publish on record, whatever became of it, was one that replaces a file.
+    pub const fn publish_overwrites(&self) -> bool {
+        match self.publish {
+            Publish::NeverSent => false,
+            Publish::Acknowledged(form) | Publish::Refused(form) | Publish::Unanswered(form) => form.overwrites(),
+        }
+    }
+}
+
 impl FinalName {
     /// True where a file is there that is not the expected one.
     pub const fn differs(self) -> bool {

@@ -1,7 +1,8 @@
 //! The verdict: what the host concludes from facts already compared.
 //!
-//! Two pure functions decide: [`before_sending`] whether an attempt may send at all, [`conclude`] what became of it. Both
-//! take facts that are small enums, so that their whole input space is enumerated by tests and printed as a table
+//! Pure functions decide: [`before_sending`] whether an attempt may send at all, [`conclude`] what became of it,
+//! [`after_removal`] the same once our own removal of the temporary file counts, [`without_fence`] for an attempt that never
+//! passed the publish fence, [`contradiction`] what speaks against an outcome already recorded. They take facts that are small enums, so that their whole input space is enumerated by tests and printed as a table
 //! that people review (`golden/`). [`compare`] turns documents and rows into these facts, [`acknowledgment`] reads
 //! a partner's words, [`stricter`] weighs two versions of a contract.
 //!
@@ -16,16 +17,20 @@ mod before_sending;
 pub mod compare;
 mod conclude;
 mod conclusion;
+mod contradiction;
 mod facts;
 #[cfg(test)]
 pub(crate) mod space;
 pub mod stricter;
+mod temporary_fence;
 #[cfg(test)]
 mod tests;
 
 pub use before_sending::{Before, BeforeFacts, Intent, Likeness, Standing, before_sending};
 pub use conclude::{Lost, conclude, without_fence};
 pub use conclusion::{Conclusion, NotDeliveredProof, Proof, WhyUnknown};
+pub use contradiction::contradiction;
 pub use facts::{
     Acceptance, Baseline, Compared, Facts, FinalName, Form, Others, Promises, Publish, Since, Temporary, Trigger,
 };
+pub use temporary_fence::{Leave, Removal, after_removal, worth_removing};
