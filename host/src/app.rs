@@ -21,7 +21,8 @@ use crate::remote::{SessionLimits, Sessions};
 use crate::spool::Spool;
 use crate::store::{self, ConnectOptions, JoinedDestination, Joining, Pool};
 use crate::upkeep::{
-    self, Dispatcher, DispatcherSettings, Inspector, Reconciler, ReconcilerSettings, Recovery, RecoverySettings, Sweeper,
+    self, Dispatcher, DispatcherSettings, Inspector, Reconciler, ReconcilerSettings, Recovery, RecoverySettings,
+    Sweeper,
 };
 
 /// The database of a private PostgreSQL that the host's schema lives in.

@@ -126,7 +126,7 @@ pub struct House {
     pub admin: PgPool,
     pub api: Pool,
     pub bundle: Arc<Bundle>,
-    plan: Plan,
+    pub(crate) plan: Plan,
     directory: TestDirectory,
 }
 

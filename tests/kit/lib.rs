@@ -12,6 +12,7 @@ pub mod sftp_server;
 pub mod ssh;
 pub mod sshd;
 pub mod tmpfs;
+mod upkeep;
 pub mod wait;
 
 pub use database::Database;

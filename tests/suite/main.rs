@@ -19,6 +19,7 @@ mod permissions;
 mod plugin;
 mod recovery;
 mod remote;
+mod settled;
 mod source;
 mod store;
 mod tidy;

@@ -10,7 +10,6 @@
 
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use uuid::Uuid;
 
 use super::conclude::ground;
@@ -28,6 +27,9 @@ use crate::store::{self, DueLook, NextLook, Pool, Reconciliation, StoreError, Wr
 
 /// Looks at a time.
 const AT_ONCE: usize = 4;
+
+/// The next look comes no sooner after a removal, also where the contract names no `settle` time.
+const AFTER_REMOVAL: Duration = Duration::from_secs(5);
 
 /// How the reconciler works.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,19 +75,21 @@ impl Reconciler {
     /// Does every look that is due now, each once.
     pub async fn run_once(&self) -> Result<Vec<Looked>, StoreError> {
         let destinations = self.inspector.destinations();
-        let due = futures::stream::try_unfold((), |()| {
-            let destinations = &destinations;
-            async move {
-                let ReconcilerSettings { owner, lease, .. } = &self.settings;
-                let look = store::claim_look(&self.pool, owner, destinations, *lease).await?;
-                Ok::<_, StoreError>(look.map(|look| (look, ())))
-            }
-        });
+        // A lane that fails leaves the others to finish what they have begun at the partner.
+        let lanes = futures::future::join_all((0..AT_ONCE).map(|_| self.lane(&destinations))).await;
         let mut looked = Vec::new();
-        let looks = due.map(async |look| self.look(look?).await).buffer_unordered(AT_ONCE);
-        let mut looks = std::pin::pin!(looks);
-        while let Some(one) = looks.next().await {
-            looked.push(one?);
+        for lane in lanes {
+            looked.extend(lane?);
+        }
+        Ok(looked)
+    }
+
+    /// One look after the other, until none is due.
+    async fn lane(&self, destinations: &[Uuid]) -> Result<Vec<Looked>, StoreError> {
+        let ReconcilerSettings { owner, lease, .. } = &self.settings;
+        let mut looked = Vec::new();
+        while let Some(look) = store::claim_look(&self.pool, owner, destinations, *lease).await? {
+            looked.push(self.look(look).await?);
         }
         Ok(looked)
     }
@@ -140,7 +144,7 @@ impl Reconciler {
         }
         if matches!(conclusion, Conclusion::Unknown(_)) && self.remove(look, inspection, &run).await? {
             let settle = inspection.contract.settle.unwrap_or_default();
-            self.put_off(look, inspection, settle).await?;
+            self.put_off(look, inspection, settle.max(AFTER_REMOVAL)).await?;
             return Ok(Looked::Removed);
         }
         self.put_off(look, inspection, self.wait(look)).await?;
@@ -191,15 +195,12 @@ impl Reconciler {
             return Ok(false);
         };
         let contract = &inspection.contract;
-        let leave = Leave {
-            may_remove_temporaries: contract.may_remove_temporaries,
-            one_name_space: contract.one_name_space,
-        };
+        let leave =
+            Leave { may_remove_temporaries: contract.may_remove_temporaries, one_name_space: contract.one_name_space };
         if !worth_removing(facts, leave) {
             return Ok(false);
         }
-        let intended =
-            store::intend_removal(&self.pool, look, run, temporary, self.settings.lease).await?;
+        let intended = store::intend_removal(&self.pool, look, run, temporary, self.settings.lease).await?;
         if !intended.is_written() {
             return Ok(false);
         }
@@ -229,12 +230,7 @@ impl Reconciler {
     }
 
     /// A look at a recorded outcome: what speaks against it is appended and alerts.
-    async fn late(
-        &self,
-        look: &DueLook,
-        inspection: &Inspection,
-        completed: bool,
-    ) -> Result<Looked, StoreError> {
+    async fn late(&self, look: &DueLook, inspection: &Inspection, completed: bool) -> Result<Looked, StoreError> {
         let against = inspection.facts.as_ref().and_then(|facts| contradiction(completed, facts));
         let new = self.append_if_new(look, inspection, &self.run(), against).await?;
         if let Some(against) = against.filter(|_| new) {

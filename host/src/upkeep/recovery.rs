@@ -184,7 +184,8 @@ impl Recovery {
         acknowledgment_within: Option<Duration>,
     ) -> Result<Write<()>, StoreError> {
         let look_after = self.settings.look_after;
-        take_over::resolve(&self.pool, Resolve { take_over, resolution, proof, look_after, acknowledgment_within }).await
+        take_over::resolve(&self.pool, Resolve { take_over, resolution, proof, look_after, acknowledgment_within })
+            .await
     }
 
     /// Unique to a takeover, since it proves one whose answer was lost.

@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use super::before_sending::{BeforeFacts, Intent, Likeness, Standing};
-use super::temporary_fence::Removal;
 use super::facts::{
     Acceptance, Baseline, Compared, Facts, FinalName, Form, Others, Promises, Publish, Since, Temporary, Trigger,
 };
+use super::temporary_fence::Removal;
 use crate::job::contract::Contract;
 use crate::job::evidence::{Acknowledged, Answer, AuxiliaryPut, Evidence, PublishForm, Receipt};
 use crate::job::facts::{Entry, FileFacts, Found, Listing, Sha256};

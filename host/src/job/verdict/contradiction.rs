@@ -11,7 +11,9 @@ pub const fn contradiction(completed: bool, facts: &Facts) -> Option<&'static st
 
 const fn of_completed(facts: &Facts) -> Option<&'static str> {
     match facts.acceptance {
-        Acceptance::Refused => return Some("The partner says that it refused a delivery that is recorded as Completed."),
+        Acceptance::Refused => {
+            return Some("The partner says that it refused a delivery that is recorded as Completed.");
+        }
         Acceptance::Duplicate => {
             return Some("The partner says that it had this delivery before, which is recorded as Completed.");
         }

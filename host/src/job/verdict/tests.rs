@@ -5,6 +5,7 @@ use super::space::{Dimension, dimension, for_all, golden, size, tree};
 use super::*;
 use crate::job::status::{FailureReason, Status};
 
+mod after_removal;
 mod before;
 
 const COMPARED: [Compared; 3] = [Same, Different, NotShown];
@@ -193,7 +194,8 @@ fn vrd_01_not_delivered_never_stands_without_a_proof_named() {
                 };
                 as_before && facts.temporary == Temporary::Whole && (one_step || facts.promises.keeps_covers)
             }
-            NotDeliveredProof::NoFence => false,
+            // What `after_removal` and `without_fence` conclude from.
+            NotDeliveredProof::TemporaryRemoved | NotDeliveredProof::NoFence => false,
         };
         assert!(holds, "{conclusion} of {facts:?}");
     });

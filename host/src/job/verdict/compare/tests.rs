@@ -34,7 +34,13 @@ fn absent() -> Listing {
 }
 
 fn baseline(look: Listing) -> Evidence {
-    Evidence::Baseline { look, temporary: Some(".part".to_owned()), acknowledgments: None, reported: None }
+    Evidence::Baseline {
+        look,
+        temporary: Some(".part".to_owned()),
+        acknowledgments: None,
+        reported: None,
+        contract: None,
+    }
 }
 
 /// A look that found this under the final name, and the temporary gone.
@@ -145,6 +151,7 @@ fn vrd_05_what_a_plugin_reports_changes_no_fact() {
                                 temporary: Some(".part".to_owned()),
                                 acknowledgments: None,
                                 reported: Some(reported.clone()),
+                                contract: None,
                             },
                             Evidence::Receipt(told),
                         ],

@@ -1,0 +1,180 @@
+//! Recovery as an actor.
+
+use std::time::Duration;
+
+use waybill::job::evidence::Evidence;
+use waybill::job::status::{CancellationOutcome, EventKind, FailureReason, Status};
+use waybill::store::Cancellation;
+use waybill_tests::sftp_server::{Action, Behaviour, When};
+use waybill_tests::{House, Plan, Reach, SftpServer, wait};
+
+use super::{COMPLETED, NOT_DELIVERED, ONE_STEP, Silent, UNKNOWN, agreed, renames};
+
+fn quiet() -> Plan {
+    Plan { renew_every: Duration::from_hours(1), ..Plan::default() }
+}
+
+#[tokio::test]
+async fn rcv_03_a_job_that_ends_every_worker_ends_failed_at_the_cap() -> anyhow::Result<()> {
+    let server = SftpServer::start(Behaviour::default()).await?;
+    let directory = tempfile::tempdir()?;
+    let plan = Plan { max_attempts: 2, ..quiet() };
+    let house = House::before(&Reach::in_process(&server, directory.path())?, plan).await?;
+    let _dispatcher = house.dispatcher().await?;
+    server.always(When::Before, Action::RealPath, waybill_tests::sftp_server::Fault::Hang);
+    let (id, recovery) = (house.create().await?, house.recovery().await?);
+    for attempt in 1..=2 {
+        let worker = house.worker().await?;
+        wait::until("the attempt", async || {
+            let job = house.job(id).await?;
+            Ok((job.status == Status::Running && job.attempt_count == attempt).then_some(()))
+        })
+        .await?;
+        worker.crash();
+        house.expire_lease(id).await?;
+        recovery.run_once().await?;
+    }
+    let job = house.job(id).await?;
+    assert_eq!((job.status, job.failure_reason), (Status::Failed, Some(FailureReason::AttemptsExhausted)));
+    assert_eq!(job.attempt_count, 2);
+    assert_eq!(server.times_created(&House::final_name(id)), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn rcv_06_fen_03_a_crash_before_the_fence_is_unknown_and_then_not_delivered_without_a_person()
+-> anyhow::Result<()> {
+    let mut silent = Silent::held(Behaviour::default(), quiet(), |_, when, action, _| {
+        when == When::Before && action == Action::Write
+    })
+    .await?;
+    assert_eq!(silent.taken_over().await?.status, Status::OutcomeUnknown);
+    // Somebody else's file under the very name, with any content.
+    silent.server.put(&silent.name(), b"not ours".to_vec())?;
+    silent.looked().await?;
+    assert_eq!(silent.stands().await?, NOT_DELIVERED);
+    let proof = silent.detail(EventKind::Reconciled).await?;
+    assert_eq!(proof["rests_on"], "absent_fence", "{proof}");
+    assert_eq!(proof["proof"]["observation"]["look"]["found"], "present", "the file is named in the event: {proof}");
+    silent.gate.open();
+    wait::until("the old attempt to end", async || {
+        Ok(silent.evidence().await?.iter().any(|one| matches!(one, Evidence::Receipt(_))).then_some(()))
+    })
+    .await?;
+    assert_eq!(silent.stands().await?, NOT_DELIVERED);
+    assert_eq!(silent.server.times_created(&silent.name()), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn rcv_04_rcv_07_a_crash_after_the_publish_is_completed_from_evidence_and_nothing_is_sent_again()
+-> anyhow::Result<()> {
+    let mut silent = Silent::at(renames(), agreed(ONE_STEP), When::After, Action::Rename).await?;
+    let job = silent.taken_over().await?;
+    assert_eq!(job.status, Status::Completed, "{:?}", silent.detail(EventKind::ResolvedByRecovery).await?);
+    let proof = silent.detail(EventKind::ResolvedByRecovery).await?;
+    assert_eq!((&proof["ground"], &proof["proof"]["conclusion"]), (&"listing".into(), &"listing".into()), "{proof}");
+    silent.worker.crash();
+    let _worker = silent.house.worker().await?;
+    assert_eq!(silent.server.times_created(&House::final_name(silent.job)), 1);
+    assert_eq!(silent.house.job(silent.job).await?.attempt_count, 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn rcv_08_a_late_receipt_of_an_attempt_that_was_taken_over_is_kept_and_changes_nothing() -> anyhow::Result<()> {
+    let mut silent = Silent::at(renames(), agreed(ONE_STEP), When::Before, Action::Rename).await?;
+    assert_eq!(silent.taken_over().await?.status, Status::OutcomeUnknown);
+    silent.gate.open();
+    wait::until("the late receipt", async || {
+        Ok(silent.evidence().await?.iter().any(|one| matches!(one, Evidence::Receipt(_))).then_some(()))
+    })
+    .await?;
+    assert_eq!(silent.stands().await?, UNKNOWN);
+    // The reconciler weighs it.
+    silent.looked().await?;
+    assert_eq!(silent.stands().await?, COMPLETED);
+    assert_eq!(silent.server.times_created(&silent.name()), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn rcv_09_a_cancellation_after_recovery_gave_the_job_back_cancels_it() -> anyhow::Result<()> {
+    let server = SftpServer::start(Behaviour::default()).await?;
+    let directory = tempfile::tempdir()?;
+    let house = House::before(&Reach::in_process(&server, directory.path())?, quiet()).await?;
+    let dispatcher = house.dispatcher().await?;
+    server.always(When::Before, Action::RealPath, waybill_tests::sftp_server::Fault::Hang);
+    let (id, worker) = (house.create().await?, house.worker().await?);
+    house.until(id, Status::Running).await?;
+    worker.crash();
+    dispatcher.stop().await?;
+    house.expire_lease(id).await?;
+    house.recovery().await?.run_once().await?;
+    assert_eq!(house.job(id).await?.status, Status::Queued);
+    let Cancellation::Recorded(canceled) = house.cancel(id).await? else { panic!("not recorded") };
+    assert_eq!((canceled.outcome, canceled.found_attempt_count), (CancellationOutcome::CanceledWhileQueued, 1));
+    let job = house.job(id).await?;
+    assert_eq!((job.status, job.attempt_count), (Status::Canceled, 1));
+    Ok(())
+}
+
+#[tokio::test]
+async fn rcv_10_two_recoveries_at_once_take_each_job_over_once() -> anyhow::Result<()> {
+    let server = SftpServer::start(Behaviour::default()).await?;
+    let directory = tempfile::tempdir()?;
+    let house = House::before(&Reach::in_process(&server, directory.path())?, quiet()).await?;
+    let dispatcher = house.dispatcher().await?;
+    server.always(When::Before, Action::RealPath, waybill_tests::sftp_server::Fault::Hang);
+    let mut jobs = Vec::new();
+    for _ in 0..4 {
+        jobs.push(house.create().await?);
+    }
+    let worker = house.worker().await?;
+    for id in &jobs {
+        house.until(*id, Status::Running).await?;
+    }
+    worker.crash();
+    dispatcher.stop().await?;
+    for id in &jobs {
+        house.expire_lease(*id).await?;
+    }
+    let (one, other) = (house.recovery().await?, house.recovery().await?);
+    let (one, other) = tokio::join!(one.run_once(), other.run_once());
+    let taken = [one?, other?].iter().map(|ran| ran.taken_over.values().sum::<u32>()).sum::<u32>();
+    assert_eq!(taken, 4);
+    for id in jobs {
+        let events = house.events(id).await?;
+        let requeued = events.iter().filter(|event| event.kind == EventKind::RequeuedByRecovery).count();
+        assert_eq!((house.job(id).await?.status, requeued), (Status::Queued, 1));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn rcv_12_a_partner_that_cannot_be_reached_leaves_the_outcome_unknown() -> anyhow::Result<()> {
+    let mut silent = Silent::at(renames(), agreed(ONE_STEP), When::After, Action::Rename).await?;
+    // Whoever connects from now on gets no answer before its connection ends.
+    silent.server.always(When::Before, Action::RealPath, waybill_tests::sftp_server::Fault::Cut);
+    assert_eq!(silent.taken_over().await?.status, Status::OutcomeUnknown);
+    silent.looked().await?;
+    assert_eq!(silent.stands().await?, UNKNOWN);
+    silent.server.clear_hooks();
+    silent.looked().await?;
+    assert_eq!(silent.stands().await?, COMPLETED);
+    Ok(())
+}
+
+#[tokio::test]
+async fn rcv_13_recovery_takes_nothing_over_within_a_lease_of_the_databases_first_answer() -> anyhow::Result<()> {
+    let mut silent = Silent::at(renames(), agreed(ONE_STEP), When::After, Action::Rename).await?;
+    silent.house.expire_lease(silent.job).await?;
+    let recovery = silent.house.recovery_after(Duration::from_hours(1)).await?;
+    for _ in 0..2 {
+        let ran = recovery.run_once().await?;
+        assert!(ran.waiting && ran.taken_over.is_empty(), "{ran:?}");
+    }
+    assert_eq!(silent.stands().await?.0, Status::Delivering);
+    assert_eq!(silent.taken_over().await?.status, Status::Completed);
+    Ok(())
+}
