@@ -157,7 +157,8 @@ impl Recovery {
         let observed = Evidence::Observation(inspection.observation.clone());
         let appended = store::append_evidence(&self.pool, by.job, by.attempt, &by.run, &observed).await?;
         let resolution = match conclusion {
-            Some(Conclusion::Completed(proof)) if appended.is_written() => {
+            // A plugin that trapped leaves it to the reconciler, whose looks have time.
+            Some(Conclusion::Completed(proof)) if appended.is_written() && inspection.observation.call.is_none() => {
                 Resolution::Completed(ground(proof, &inspection))
             }
             Some(Conclusion::Completed(_) | Conclusion::NotDelivered(_) | Conclusion::Unknown(_)) | None => {

@@ -4,6 +4,7 @@
 mod fence;
 mod looks;
 mod recovery;
+mod replacements;
 
 use std::time::Duration;
 
@@ -87,7 +88,11 @@ impl Silent {
 
     /// The next look comes due and is done.
     pub async fn looked(&self) -> anyhow::Result<Vec<Looked>> {
-        self.house.look_is_due(self.job).await?;
+        self.looked_at(self.job).await
+    }
+
+    pub async fn looked_at(&self, job: Uuid) -> anyhow::Result<Vec<Looked>> {
+        self.house.look_is_due(job).await?;
         Ok(self.house.reconciler().await?.run_once().await?)
     }
 

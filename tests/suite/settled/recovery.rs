@@ -178,3 +178,65 @@ async fn rcv_13_recovery_takes_nothing_over_within_a_lease_of_the_databases_firs
     assert_eq!(silent.taken_over().await?.status, Status::Completed);
     Ok(())
 }
+
+#[tokio::test]
+async fn rcv_12_a_plugin_that_traps_while_it_observes_leaves_the_outcome_unknown() -> anyhow::Result<()> {
+    let settings = "settings = { name = 'contacts-{key}.csv', query = 'rows', behaviour = 'panic', in = 'observe' }\n";
+    let plan = Plan { plugin: "misbehaving-destination", destination: settings.to_owned(), ..agreed(ONE_STEP) };
+    let mut silent = Silent::at(renames(), plan, When::After, Action::Rename).await?;
+    assert_eq!(silent.taken_over().await?.status, Status::OutcomeUnknown);
+    let evidence = silent.evidence().await?;
+    let Some(Evidence::Observation(seen)) = evidence.last() else { panic!("{evidence:?}") };
+    assert!(seen.call.as_deref().is_some_and(|call| call.contains("trap")), "{seen:?}");
+    // The host's own look needs no plugin.
+    silent.looked().await?;
+    assert_eq!(silent.stands().await?, COMPLETED);
+    Ok(())
+}
+
+#[tokio::test]
+async fn vrd_05_a_receipt_that_the_plugin_made_up_convinces_nobody() -> anyhow::Result<()> {
+    let server = SftpServer::start(Behaviour::default()).await?;
+    let directory = tempfile::tempdir()?;
+    let settings = "settings = { name = 'contacts-{key}.csv', query = 'rows', behaviour = 'lie-receipt' }\n";
+    let plan = Plan { plugin: "misbehaving-destination", destination: settings.to_owned(), ..Plan::default() };
+    let house = House::before(&Reach::in_process(&server, directory.path())?, plan).await?;
+    let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
+    let job = house.until_ended(house.create().await?).await?;
+    assert_eq!((job.status, job.failure_reason), NOT_DELIVERED);
+    let events = house.events(job.id).await?;
+    let receipt = events.iter().rev().find(|event| event.kind == EventKind::DeliveryEvidence);
+    let receipt = receipt.and_then(|event| event.detail.clone()).unwrap_or_default();
+    assert_eq!(receipt["look"]["found"], "absent", "{receipt}");
+    assert!(receipt["differences"].as_array().is_some_and(|named| !named.is_empty()), "{receipt}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn rcv_13_an_outage_that_recovery_saw_makes_it_wait_again() -> anyhow::Result<()> {
+    let server = SftpServer::start(Behaviour::default()).await?;
+    let directory = tempfile::tempdir()?;
+    let house = House::before(&Reach::in_process(&server, directory.path())?, quiet()).await?;
+    let recovery = house.recovery_after(Duration::from_secs(1)).await?;
+    wait::until(
+        "recovery to have waited for a lease",
+        async || Ok((!recovery.run_once().await?.waiting).then_some(())),
+    )
+    .await?;
+    let name: String = sqlx::query_scalar("SELECT current_database()").fetch_one(&house.admin).await?;
+    let change = async |statement: String| sqlx::query(sqlx::AssertSqlSafe(statement)).execute(&house.admin).await;
+    change(format!("REVOKE CONNECT ON DATABASE {name} FROM PUBLIC")).await?;
+    sqlx::query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'waybill_recovery' AND datname = $1",
+    )
+    .bind(&name)
+    .execute(&house.admin)
+    .await?;
+    let away = recovery.run_once().await;
+    assert!(away.is_err(), "{away:?}");
+    change(format!("GRANT CONNECT ON DATABASE {name} TO PUBLIC")).await?;
+    // Connections that died with the outage may each cost a run.
+    let back = wait::until("the database's first answer", async || Ok(recovery.run_once().await.ok())).await?;
+    assert!(back.waiting, "what expired during an outage was taken over at once: {back:?}");
+    Ok(())
+}
