@@ -59,6 +59,11 @@ impl Database {
         &self.name
     }
 
+    /// Where its server listens.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
     /// The address that the host's configuration carries; each pool puts its role's login in.
     pub fn url(&self) -> String {
         self.address.url(SUPERUSER, &self.name)

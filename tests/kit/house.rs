@@ -27,7 +27,7 @@ use waybill::store::{
 use waybill::upkeep::{Dispatcher, DispatcherSettings};
 
 use crate::services::TestDirectory;
-use crate::{Database, SftpServer, Sshd, wait};
+use crate::{Database, Proxy, SftpServer, Sshd, wait};
 
 /// The tenant whose jobs a house delivers.
 pub const TENANT: Uuid = Uuid::from_u128(0x7e4a_0001);
@@ -271,13 +271,24 @@ impl House {
     }
 
     pub async fn worker_named(&self, name: &str) -> anyhow::Result<Running> {
-        let pool = self.database.store(Role::Worker).await?;
+        let (pool, keeper) = (self.database.store(Role::Worker).await?, self.database.store(Role::Worker).await?);
+        self.run_worker(name, pool, keeper)
+    }
+
+    /// A worker whose every statement goes through this line; its renewals take their own.
+    pub async fn worker_on(&self, line: &Proxy) -> anyhow::Result<Running> {
+        let pool = line.store(&self.database, Role::Worker).await?;
+        let keeper = self.database.store(Role::Worker).await?;
+        self.run_worker(&format!("worker-{}", Uuid::new_v4().simple()), pool, keeper)
+    }
+
+    fn run_worker(&self, name: &str, pool: Pool, keeper_pool: Pool) -> anyhow::Result<Running> {
         let parts = WorkerParts {
             name: name.to_owned(),
             receiver: Receiver::new(pool.clone(), name, Duration::from_secs(30)),
             poll: Duration::from_millis(50),
             pool,
-            keeper_pool: self.database.store(Role::Worker).await?,
+            keeper_pool,
             bundles: vec![Arc::clone(&self.bundle)],
             means: Means {
                 spool: Spool::open(&self.spool())?,

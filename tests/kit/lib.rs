@@ -6,6 +6,7 @@
 pub mod database;
 pub mod house;
 pub mod operations;
+pub mod proxy;
 pub mod services;
 pub mod sftp_raw;
 pub mod sftp_server;
@@ -18,6 +19,7 @@ pub mod wait;
 pub use database::Database;
 pub use house::{House, Plan, Reach};
 pub use operations::Operation;
+pub use proxy::Proxy;
 pub use sftp_server::SftpServer;
 pub use sshd::Sshd;
 pub use tmpfs::SmallDisk;

@@ -15,6 +15,7 @@ mod bad_input;
 mod broker;
 mod delivery;
 mod kit;
+mod lost;
 mod permissions;
 mod plugin;
 mod recovery;

@@ -295,6 +295,8 @@ mod tests {
 
     const SOON: Duration = Duration::from_millis(5);
     const NEVER: Duration = Duration::from_hours(1);
+    /// Long enough for a loaded machine; a wait that needs it has failed.
+    const BOUND: Duration = Duration::from_secs(20);
 
     #[tokio::test]
     async fn lse_04_a_renewal_that_fails_stops_nothing_and_is_tried_again() {
@@ -315,7 +317,7 @@ mod tests {
         let stop = Stop::new();
         let held = Keeper::start(script.renew(), SOON).keep(Uuid::nil(), Uuid::nil(), stop.clone());
         script.let_end(1);
-        stop.token().cancelled().await;
+        tokio::time::timeout(BOUND, stop.token().cancelled()).await.expect("preparation goes on without the job");
         assert_eq!(stop.reason(), Some(StopReason::OwnershipLost));
         assert!(!held.renew_now().await, "a lost lease is not renewed again");
         script.one_begins().await;

@@ -188,13 +188,15 @@ impl JobRecord {
         match end {
             End::Nothing { why } => Terminal::Unwritten { why: why.clone() },
             End::Stopped { during } => {
-                terminal(store::finish_stopped(&self.pool, self.job, self.attempt, during).await, |()| Status::Stopped)
-            }
-            End::Failed { reason, cause } => {
-                terminal(store::finish_failed(&self.pool, self.job, self.attempt, *reason, cause).await, |()| {
-                    Status::Failed
+                terminal(self.attempt, store::finish_stopped(&self.pool, self.job, self.attempt, during).await, |()| {
+                    Status::Stopped
                 })
             }
+            End::Failed { reason, cause } => terminal(
+                self.attempt,
+                store::finish_failed(&self.pool, self.job, self.attempt, *reason, cause).await,
+                |()| Status::Failed,
+            ),
             End::Released(release) => self.release(release).await,
             End::Delivered(delivered) => self.delivered(delivered).await,
         }
@@ -225,7 +227,7 @@ impl JobRecord {
             backoff,
             max_attempts: self.bounds.max_attempts,
         };
-        terminal(store::release(&self.pool, release).await, |released| match released {
+        terminal(self.attempt, store::release(&self.pool, release).await, |released| match released {
             Released::Queued => Status::Queued,
             Released::Stopped => Status::Stopped,
             Released::AttemptsExhausted => Status::Failed,
@@ -267,13 +269,17 @@ impl JobRecord {
         if self.was_paused && matches!(written, Ok(Write::Written(()))) {
             self.pauses.reached(self.destination).await;
         }
-        terminal(written, |()| outcome.status())
+        terminal(self.attempt, written, |()| outcome.status())
     }
 }
 
-fn terminal<T>(written: Result<Write<T>, StoreError>, status: impl FnOnce(T) -> Status) -> Terminal {
+fn terminal<T>(attempt: Uuid, written: Result<Write<T>, StoreError>, status: impl FnOnce(T) -> Status) -> Terminal {
     match written {
         Ok(Write::Written(value)) => Terminal::Written(status(value)),
+        // Its line was cut before the commit. The attempt still owns the row, and recovery will find it.
+        Ok(Write::Refused(found)) if found.attempt == Some(attempt) && !found.status.is_terminal() => {
+            Terminal::Unwritten { why: format!("the last write did not happen, and the job is still {}", found.status) }
+        }
         Ok(Write::Refused(_) | Write::Absent) => Terminal::NotOwner,
         Err(error) => Terminal::Unwritten { why: chain(&error) },
     }

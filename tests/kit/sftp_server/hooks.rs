@@ -97,7 +97,7 @@ impl Gate {
         self.open.send_replace(true);
     }
 
-    pub(super) async fn pass(&self) {
+    pub(crate) async fn pass(&self) {
         self.arrived.send_replace(true);
         // The sender is in `self`, so the wait cannot end otherwise.
         drop(self.open.subscribe().wait_for(|open| *open).await);

@@ -18,7 +18,7 @@ use waybill::store::AttemptEvent;
 use waybill_tests::wait;
 
 /// The kinds of a job's events, in order, without the evidence.
-fn kinds(events: &[AttemptEvent]) -> Vec<EventKind> {
+pub fn kinds(events: &[AttemptEvent]) -> Vec<EventKind> {
     events.iter().map(|event| event.kind).filter(|kind| *kind != EventKind::DeliveryEvidence).collect()
 }
 
@@ -64,4 +64,4 @@ impl HeldBuilds {
 }
 
 /// Longer than any test.
-const LONG: Duration = Duration::from_hours(1);
+pub const LONG: Duration = Duration::from_hours(1);

@@ -6,35 +6,36 @@ use waybill::job::status::{CancellationOutcome, EventKind, Role, Status};
 use waybill::store::{
     self, Authorization, Cancellation, Creation, DeliveryOutcome, Finish, Released, StoreError, Write,
 };
+use waybill_tests::Proxy;
+use waybill_tests::proxy::{Fault, Moment};
 
-use super::line::Line;
 use super::world::{Attempt, World};
 
 #[tokio::test]
 async fn lst_01_an_attempt_finds_itself_after_every_lost_answer() -> anyhow::Result<()> {
     use EventKind::{Claimed, DeliveryAuthorized, Finished, PublishIntended};
     let world = World::new().await?;
-    let line = Line::to(&world.database).await?;
-    let worker = line.pool(Role::Worker).await?;
+    let line = Proxy::before(&world.database)?;
+    let worker = line.store(&world.database, Role::Worker).await?;
     let job = world.queued().await?;
 
-    line.lose_the_next_answer();
+    let struck = line.at("claim", Fault::cut(Moment::After));
     let claim = World::claim(job, 1);
     let of = Attempt { job, attempt: claim.attempt };
     let claimed = store::claim(&worker, claim).await?.written().expect("it finds its claim");
     assert_eq!((claimed.attempt, claimed.attempt_count), (of.attempt, 1));
     assert_eq!(claimed.scope, json!({ "list": "spring" }));
-    assert!(!line.is_intact(), "the answer was lost");
+    assert!(struck.has_happened(), "the answer was lost");
 
-    line.lose_the_next_answer();
+    let struck = line.at("authorize_delivery", Fault::cut(Moment::After));
     assert_eq!(store::authorize_delivery(&worker, World::delivery(of)).await?, Authorization::Authorized);
-    assert!(!line.is_intact());
+    assert!(struck.has_happened());
 
-    line.lose_the_next_answer();
+    let struck = line.at("intend_publish", Fault::cut(Moment::After));
     assert!(store::intend_publish(&worker, job, of.attempt, PublishForm::Link).await?.is_written());
-    assert!(!line.is_intact());
+    assert!(struck.has_happened());
 
-    line.lose_the_next_answer();
+    let struck = line.at("finish_delivery", Fault::cut(Moment::After));
     let finish = Finish {
         job,
         attempt: of.attempt,
@@ -44,7 +45,7 @@ async fn lst_01_an_attempt_finds_itself_after_every_lost_answer() -> anyhow::Res
         acknowledgment_within: None,
     };
     assert!(store::finish_delivery(&worker, finish).await?.is_written());
-    assert!(!line.is_intact());
+    assert!(struck.has_happened());
 
     assert_eq!(world.kinds(job).await?, [Claimed, DeliveryAuthorized, PublishIntended, Finished], "each once");
     Ok(())
@@ -53,31 +54,30 @@ async fn lst_01_an_attempt_finds_itself_after_every_lost_answer() -> anyhow::Res
 #[tokio::test]
 async fn lst_01_a_release_finds_its_event_after_a_lost_answer() -> anyhow::Result<()> {
     let world = World::new().await?;
-    let line = Line::to(&world.database).await?;
-    let worker = line.pool(Role::Worker).await?;
+    let line = Proxy::before(&world.database)?;
+    let worker = line.store(&world.database, Role::Worker).await?;
     let of = world.running().await?;
-    line.lose_the_next_answer();
+    let struck = line.at("release", Fault::cut(Moment::After));
     assert_eq!(store::release(&worker, World::release(of)).await?, Write::Written(Released::Queued));
-    assert!(!line.is_intact());
+    assert!(struck.has_happened());
 
     let stopping = world.running().await?;
     world.cancel(stopping.job).await?;
-    line.lose_the_next_answer();
+    let struck = line.at("finish_stopped", Fault::cut(Moment::After));
     assert!(store::finish_stopped(&worker, stopping.job, stopping.attempt, "building").await?.is_written());
-    assert!(!line.is_intact());
+    assert!(struck.has_happened());
     Ok(())
 }
 
 #[tokio::test]
 async fn lst_03_if_the_row_cannot_be_read_either_nobody_guesses() -> anyhow::Result<()> {
     let world = World::new().await?;
-    let line = Line::to(&world.database).await?;
-    let worker = line.pool(Role::Worker).await?;
+    let line = Proxy::before(&world.database)?;
+    let worker = line.store(&world.database, Role::Worker).await?;
     let job = world.queued().await?;
-    line.lose_the_next_answer();
-    line.take_down();
+    let struck = line.at("claim", Fault::cut(Moment::After).then_refusing());
     let error = store::claim(&worker, World::claim(job, 1)).await.unwrap_err();
-    assert!(matches!(error, StoreError::MaybeCommitted { .. }), "{error:?}");
+    assert!(struck.has_happened() && matches!(error, StoreError::MaybeCommitted { .. }), "{error:?}");
     assert_eq!(world.status(job).await?, Status::Running, "it had committed; recovery takes it from here");
     let again = store::claim(&world.worker, World::claim(job, 1)).await?;
     assert!(!again.is_written(), "the redelivered message does nothing");
@@ -88,8 +88,8 @@ async fn lst_03_if_the_row_cannot_be_read_either_nobody_guesses() -> anyhow::Res
 async fn lst_04_a_fence_is_never_granted_twice() -> anyhow::Result<()> {
     let world = World::new().await?;
     let of = world.intended().await?;
-    let line = Line::to(&world.database).await?;
-    let worker = line.pool(Role::Worker).await?;
+    let line = Proxy::before(&world.database)?;
+    let worker = line.store(&world.database, Role::Worker).await?;
     assert!(!store::intend_publish(&worker, of.job, of.attempt, PublishForm::Link).await?.is_written());
     Ok(())
 }
@@ -97,19 +97,20 @@ async fn lst_04_a_fence_is_never_granted_twice() -> anyhow::Result<()> {
 #[tokio::test]
 async fn lst_01_creation_and_cancellation_find_their_record() -> anyhow::Result<()> {
     let world = World::new().await?;
-    let line = Line::to(&world.database).await?;
-    let api = line.pool(Role::Api).await?;
+    let line = Proxy::before(&world.database)?;
+    let api = line.store(&world.database, Role::Api).await?;
     let job = world.new_job();
-    line.lose_the_next_answer();
+    let struck = line.at("create", Fault::cut(Moment::After));
     assert_eq!(store::create(&api, job.clone()).await?, Creation::Created);
-    assert!(!line.is_intact());
+    assert!(struck.has_happened());
     assert_eq!(world.wakeups(job.id).await?, 1);
 
     // Inside a transaction the lost answer is that of a statement that was not committed: nothing is recorded, and the
     // operator is told to try again with the same id.
     let request = world.cancellation(job.id);
-    line.lose_the_next_answer();
+    let struck = line.at("request_cancellation", Fault::cut(Moment::After));
     assert_eq!(store::request_cancellation(&api, request.clone()).await?, Cancellation::Busy);
+    assert!(struck.has_happened());
     assert_eq!(world.status(job.id).await?, Status::Queued);
     match store::request_cancellation(&api, request).await? {
         Cancellation::Recorded(recorded) => assert_eq!(recorded.outcome, CancellationOutcome::CanceledWhileQueued),
@@ -122,12 +123,12 @@ async fn lst_01_creation_and_cancellation_find_their_record() -> anyhow::Result<
 async fn lst_05_evidence_whose_answer_was_lost_stays_unknown() -> anyhow::Result<()> {
     let world = World::new().await?;
     let of = world.delivering().await?;
-    let line = Line::to(&world.database).await?;
-    let worker = line.pool(Role::Worker).await?;
-    line.lose_the_next_answer();
+    let line = Proxy::before(&world.database)?;
+    let worker = line.store(&world.database, Role::Worker).await?;
+    let struck = line.at("append_evidence", Fault::cut(Moment::After));
     let receipt = Evidence::Receipt(Receipt::default());
     let error = store::append_evidence(&worker, of.job, of.attempt, "worker-1", &receipt).await.unwrap_err();
-    assert!(matches!(error, StoreError::MaybeCommitted { .. }), "{error:?}");
+    assert!(struck.has_happened() && matches!(error, StoreError::MaybeCommitted { .. }), "{error:?}");
     assert!(store::append_evidence(&worker, of.job, of.attempt, "worker-1", &receipt).await?.is_written());
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! The store's statements, each under its own role, against a real PostgreSQL. Races are made with two connections, and
 //! that one waits for the other is read from the database.
 
-pub mod line;
 pub mod world;
 
 mod cancellation;
