@@ -220,6 +220,6 @@ impl Stage {
         let made =
             self.waybill(&[&["replace", &original, "--reason", "they lost it", "--json"], arguments].concat())?;
         assert_eq!(made.code, 0, "{}", made.said);
-        Ok(made.json()?["replacement"].as_str().context("no id")?.parse()?)
+        Ok(made.json()?.get("replacement").and_then(Value::as_str).context("no id")?.parse()?)
     }
 }

@@ -32,6 +32,11 @@ impl Family {
         Ok(Self { jobs: store::list_jobs(pool, job.tenant, &filter, None, LARGEST_PAGE).await?.jobs })
     }
 
+    #[cfg(test)]
+    pub(super) fn of(jobs: Vec<Job>) -> Self {
+        Self { jobs }
+    }
+
     /// The original: this job, or the one that it replaces.
     pub fn original<'a>(&'a self, job: &'a Job) -> &'a Job {
         let id = job.replaces.unwrap_or(job.id);

@@ -116,11 +116,19 @@ fn failed(job: &Job, family: &Family, corrected: bool) -> Vec<Step> {
         Some(FailureReason::OriginalDelivered) => vec![look_at_original(job)],
     };
     steps.extend(replace(job, family));
-    if job.replaces.is_none() && !matches!(job.failure_reason, Some(FailureReason::OriginalDelivered)) {
+    let may_be_ours = match job.failure_reason {
+        Some(FailureReason::FinalNameOccupied | FailureReason::OriginalDelivered) => true,
+        Some(FailureReason::BuildFailed | FailureReason::AttemptsExhausted | FailureReason::NotDelivered) | None => {
+            false
+        }
+    };
+    if job.replaces.is_none() && !may_be_ours {
         steps.push(create_anew());
     }
-    // What was never authorized has no file at the partner, and the store refuses to say otherwise.
-    if job.delivery_authorized_at.is_some() {
+    let another_counts =
+        job.replaces.and_then(|original| family.holder(original)).is_some_and(|holder| holder.id != job.id);
+    // The store refuses it of what was never authorized, and while another replacement counts as the key's delivery.
+    if job.delivery_authorized_at.is_some() && !another_counts {
         steps.push(if corrected {
             settled_outside()
         } else {
@@ -160,13 +168,25 @@ fn replace(job: &Job, family: &Family) -> Option<Step> {
             explain(holder.id, holder.tenant),
         ));
     }
-    replaceable.then(|| {
-        Step::command(
-            "Deliver the same key once more, by a job of its own. Only if a second arrival does no harm at the partner: if this attempt's file \
-             did arrive, or still does, they have it twice. It overwrites nothing without the partner's agreement.",
-            format!("waybill job replace {} --tenant {} --reason WHY --as YOU", original.id, original.tenant),
-        )
-    })
+    let command = format!("waybill job replace {} --tenant {} --reason WHY --as YOU", original.id, original.tenant);
+    replaceable.then(|| Step::command(replacing(original), command))
+}
+
+const fn replacing(original: &Job) -> &'static str {
+    match (original.delivery_authorized_at.is_some(), matches!(original.status, Status::OutcomeUnknown)) {
+        (_, true) => {
+            "Deliver the same key once more, by a job of its own. Only if a second arrival does no harm at the partner: if the file did arrive, or \
+             still does, they have it twice. It overwrites nothing without the partner's agreement."
+        }
+        (true, false) => {
+            "Deliver the same key once more, by a job of its own. The record says that the file was not delivered; if that is wrong, the partner \
+             has it twice. It overwrites nothing without the partner's agreement."
+        }
+        (false, false) => {
+            "Deliver the same key once more, by a job of its own. Nothing of the original was sent. It overwrites nothing without the partner's \
+             agreement."
+        }
+    }
 }
 
 fn cancel(job: &Job, means: &str) -> Step {
@@ -226,4 +246,47 @@ fn settled_outside() -> Step {
     Step::elsewhere(
         "Nothing more here: the record was corrected once, and what comes later is settled outside the job.",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::explain::said::tests::job;
+
+    fn replacement(id: u128, status: Status, reason: Option<FailureReason>) -> Job {
+        Job { id: Uuid::from_u128(id), replaces: Some(Uuid::from_u128(1)), ..job(status, reason, true, true) }
+    }
+
+    fn commands(job: &Job, family: &[&Job]) -> Vec<String> {
+        let family = Family::of(family.iter().map(|job| (*job).clone()).collect());
+        steps(job, &[], &family).into_iter().filter_map(|step| step.command).collect()
+    }
+
+    #[test]
+    fn rpl_01_what_is_offered_of_a_failed_replacement_is_to_replace_its_original() {
+        let original = job(Status::Failed, Some(FailureReason::NotDelivered), true, true);
+        let failed = replacement(7, Status::Failed, Some(FailureReason::NotDelivered));
+        let offered = commands(&failed, &[&failed, &original]);
+        let replace = format!("waybill job replace {} ", original.id);
+        assert!(offered.iter().any(|command| command.starts_with(&replace)), "{offered:?}");
+        assert!(offered.iter().any(|command| command.starts_with("waybill job correct ")), "{offered:?}");
+    }
+
+    #[test]
+    fn rpl_02_while_another_holds_the_slot_only_a_look_at_it_is_offered() {
+        let original = job(Status::OutcomeUnknown, None, true, true);
+        let failed = replacement(7, Status::Failed, Some(FailureReason::NotDelivered));
+        let holder = replacement(8, Status::Queued, None);
+        let explain = format!("waybill job explain {} ", holder.id);
+        for job in [&failed, &original] {
+            let offered = commands(job, &[&holder, &failed, &original]);
+            assert!(offered.iter().any(|command| command.starts_with(&explain)), "{offered:?}");
+            for refused in ["waybill job replace", "waybill job correct"] {
+                assert!(!offered.iter().any(|command| command.starts_with(refused)), "{offered:?}");
+            }
+        }
+        let delivered = job(Status::Completed, None, true, true);
+        let offered = commands(&failed, &[&failed, &delivered]);
+        assert!(!offered.iter().any(|command| command.contains("job replace")), "{offered:?}");
+    }
 }

@@ -198,9 +198,8 @@ pub(super) fn to_the_partner(job: &Job, beside: Beside) -> String {
         (Own::UnderWay, Beside::Nothing | Beside::ToCome) => {
             "is being sent now and may be with you at any moment; whether it arrived we cannot say yet."
         }
-        (Own::UnderWay | Own::MayHave, Beside::MayHave)
-        | (Own::MayHave, Beside::Nothing | Beside::ToCome)
-        | (Own::ToCome | Own::NotSent | Own::NotDelivered | Own::Occupied, Beside::MayHave) => {
+        (Own::MayHave, Beside::Nothing | Beside::ToCome | Beside::MayHave)
+        | (Own::UnderWay | Own::ToCome | Own::NotSent | Own::NotDelivered | Own::Occupied, Beside::MayHave) => {
             "may have reached you; please look whether you have it, and do not delete it."
         }
         (Own::ToCome, Beside::Nothing | Beside::ToCome)
@@ -216,9 +215,8 @@ pub(super) fn to_the_partner(job: &Job, beside: Beside) -> String {
 
 const fn own(job: &Job) -> Own {
     match job.status {
-        Status::Queued => Own::ToCome,
         Status::Running if job.stop_request.is_some() => Own::NotSent,
-        Status::Running => Own::ToCome,
+        Status::Queued | Status::Running => Own::ToCome,
         Status::Delivering => Own::UnderWay,
         Status::Canceled | Status::Rejected | Status::Stopped => Own::NotSent,
         Status::Completed => Own::Delivered,
@@ -238,4 +236,4 @@ const fn own(job: &Job) -> Own {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -50,6 +50,7 @@ Exit code 0: it is settled; 3: there is no such job; 5: interrupted before.")]
     /// What is not named stays as it is. The edit is for the version that you read: if somebody else edited it, or a worker claimed
     /// it, nothing is changed.
     #[command(
+        disable_version_flag = true,
         after_help = "Example:\n  waybill job edit 018f… --tenant 6f1… --version 1 --scope region=apac --no-not-before --as ada@example.com\n\n\
 Exit code 0: changed; 3: there is no such job; 4: not changed, with what was found; 5: could not be told, look before you try again."
     )]
@@ -62,8 +63,8 @@ Exit code 0: it is canceled, or asked to stop; 4: too late or ended before; 5: c
     Cancel(cancel::Cancel),
     /// Deliver a job's key once more, by a job of its own: a named person's decision.
     ///
-    /// For a job that is OutcomeUnknown, or Failed with BuildFailed, AttemptsExhausted or NotDelivered, after reconciliation was
-    /// tried, and only if a second arrival does no harm at the partner. The replacement has the same delivery key and destination; it
+    /// For a job that is `OutcomeUnknown`, or Failed with `BuildFailed`, `AttemptsExhausted` or `NotDelivered`, after
+    /// reconciliation was tried, and only if a second arrival does no harm at the partner. The replacement has the same delivery key and destination; it
     /// looks before it sends, and never overwrites without an agreement. A replacement is not replaced itself: its original is.
     #[command(
         after_help = "Example:\n  waybill job replace 018f… --tenant 6f1… --reason 'the partner lost its inbox' --as ada@example.com\n\n\
