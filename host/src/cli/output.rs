@@ -30,6 +30,16 @@ impl Output {
         if self.json { Ok(()) } else { line(text) }
     }
 
+    /// Prints one of many answers, each in a line of its own. False once the reader has gone: then there is nobody to go on for.
+    pub fn follow<T: Serialize>(self, value: &T, text: impl FnOnce() -> String) -> anyhow::Result<bool> {
+        let text = if self.json { serde_json::to_string(value)? } else { text() };
+        match written(&text) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Prints an error with its causes. Nothing is left to do if standard error is closed too.
     pub fn error(self, error: &anyhow::Error) {
         let mut causes: Vec<String> = error.chain().map(ToString::to_string).collect();
@@ -45,9 +55,15 @@ impl Output {
 }
 
 fn line(text: &str) -> anyhow::Result<()> {
-    match writeln!(std::io::stdout().lock(), "{text}") {
+    match written(text) {
         // The reader has gone, as `head` does; there is nobody to tell.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }
+}
+
+fn written(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
 }

@@ -1,4 +1,4 @@
-//! A job's history: the events of its attempts and the cancellations that were asked for.
+//! A job's history: the events of its attempts, the cancellations that were asked for, and the edits of its terms.
 
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -114,4 +114,31 @@ pub async fn cancellations_of(pool: &Pool, tenant: Uuid, job: Uuid) -> Result<Ve
     .into_iter()
     .map(|row| row.into_recorded(ACT))
     .collect()
+}
+
+/// An edit of a job's terms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedEdit {
+    pub id: i64,
+    pub edited_by: String,
+    /// What changed: the version that it made, the destination, the schedule.
+    pub detail: serde_json::Value,
+    pub recorded_at: OffsetDateTime,
+}
+
+/// The edits of a tenant's job, oldest first.
+pub async fn edits_of(pool: &Pool, tenant: Uuid, job: Uuid) -> Result<Vec<RecordedEdit>, StoreError> {
+    const ACT: &str = "edits_of";
+    let mut connection = pool.acquire(ACT).await?;
+    sqlx::query_as!(
+        RecordedEdit,
+        "-- store::edits_of
+         SELECT id, actor AS edited_by, detail, recorded_at
+         FROM audit WHERE tenant_id = $1 AND target = $2 AND action = 'edit' ORDER BY id",
+        tenant,
+        job.to_string()
+    )
+    .fetch_all(&mut *connection)
+    .await
+    .map_err(|error| StoreError::sort(ACT, error))
 }

@@ -48,6 +48,7 @@ mod settle_wakeup;
 mod wakeup_hints;
 
 // Where jobs go, and what is known before and about it.
+mod acknowledgment_period;
 mod clear_pause;
 mod destination_state;
 mod find_proof;
@@ -92,7 +93,7 @@ pub use claim::{Claim, claim};
 pub use create::{Creation, NewJob, create};
 pub use edit_terms::{Edit, TermsEdit, edit_terms};
 pub use error::StoreError;
-pub use events_of::{AttemptEvent, RecordedCancellation, cancellations_of, events_of};
+pub use events_of::{AttemptEvent, RecordedCancellation, RecordedEdit, cancellations_of, edits_of, events_of};
 pub use find_job::{find_job, find_tenant_job};
 pub use finish_delivery::{DeliveryOutcome, Finish, finish_delivery};
 pub use finish_failed::finish_failed;
@@ -122,6 +123,7 @@ pub use wakeup_hints::{WakeupHint, WakeupHints, hint_wakeup, listen_wakeups};
 
 pub use attempt_on_record::{AttemptOnRecord, attempt_on_record};
 pub use claim_look::{DueLook, Purpose, claim_look};
+pub use acknowledgment_period::acknowledgment_period;
 pub use clear_pause::clear_pause;
 pub use correct::{Corrected, Correction, CorrectionRefused, correct};
 pub use create_replacement::{NewReplacement, OpenAttempt, ReplacementRefused, create_replacement, open_attempts};

@@ -1,0 +1,114 @@
+//! A job's story in plain words, from its row, its events, what people asked for, and the other jobs of its key.
+//!
+//! Neighbours: `told` makes a line of each event, `evidence` reads the documents of partners' answers and looks, `said`
+//! holds what is true to say of a state, `next` what a person can do in it. Only [`read`] reads; the rest is pure.
+//!
+//! Every sentence says only what is on record: never "canceled" of a job that was asked to stop, never "delivered"
+//! without the evidence that completed it, never "not delivered" without its proof.
+
+mod evidence;
+mod family;
+mod next;
+mod said;
+mod told;
+mod words;
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::job::model::Job;
+use crate::store::{self, AttemptEvent, DestinationState, Pool, RecordedCancellation, RecordedEdit, StoreError};
+
+pub(super) use family::Family;
+pub(super) use next::Step;
+pub(super) use said::cancellation;
+pub(super) use told::Line;
+pub(super) use words::{at, sentence, state};
+
+/// A job's story.
+#[derive(Debug, Serialize)]
+pub(super) struct Story {
+    job: String,
+    state: String,
+    told: Vec<Line>,
+    /// Where it stands, and why that is so.
+    stands: String,
+    /// What may be said to the partner today.
+    to_the_partner: String,
+    /// What a person can do now, and what each step would mean.
+    next: Vec<Step>,
+}
+
+/// What is on record about a job.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub job: Job,
+    events: Vec<AttemptEvent>,
+    cancellations: Vec<RecordedCancellation>,
+    edits: Vec<RecordedEdit>,
+    destination: Option<DestinationState>,
+    family: Family,
+}
+
+impl Record {
+    /// Reads it. The job comes first: an end and its event are one commit, so the events are never behind the state.
+    pub async fn read(pool: &Pool, job: Job) -> Result<Self, StoreError> {
+        Ok(Self {
+            events: store::events_of(pool, job.id).await?,
+            cancellations: store::cancellations_of(pool, job.tenant, job.id).await?,
+            edits: store::edits_of(pool, job.tenant, job.id).await?,
+            destination: store::destination_state(pool, job.destination).await?,
+            family: Family::read(pool, &job).await?,
+            job,
+        })
+    }
+
+    /// Everything that happened, in order.
+    pub fn told(&self) -> Vec<Line> {
+        told::lines(&self.job, &self.events, &self.cancellations, &self.edits)
+    }
+
+    /// Where the job stands.
+    pub fn stands(&self) -> String {
+        said::stands(&self.job, said::because(&self.events).as_deref(), self.destination.as_ref())
+    }
+}
+
+/// Reads what is on record about a job, and tells it.
+pub(super) async fn read(pool: &Pool, job: &Job) -> Result<Story, StoreError> {
+    Ok(Story::of(&Record::read(pool, job.clone()).await?))
+}
+
+impl Story {
+    fn of(record: &Record) -> Self {
+        let job = &record.job;
+        Self {
+            job: job.id.to_string(),
+            state: state(job.status, job.failure_reason),
+            told: record.told(),
+            stands: record.stands(),
+            to_the_partner: said::to_the_partner(job, record.family.beside(job)),
+            next: next::steps(job, &record.events, &record.family),
+        }
+    }
+}
+
+impl fmt::Display for Story {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Job {}: {}\n", self.job, self.state)?;
+        for line in &self.told {
+            writeln!(f, "  {line}")?;
+        }
+        writeln!(f, "\nWhere it stands: {}", self.stands)?;
+        writeln!(f, "\nWhat may be said to the partner: {}", self.to_the_partner)?;
+        writeln!(f, "\nWhat you can do next, and what each step would mean:")?;
+        for step in &self.next {
+            writeln!(f, "  - {}", step.means)?;
+            if let Some(command) = &step.command {
+                writeln!(f, "      {command}")?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,292 @@
+//! What a person can do with a job as it stands, and what each step would mean. Only steps that the state allows, as
+//! whole commands; what is in capital letters is the person's to fill in.
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::family::Family;
+use crate::job::model::Job;
+use crate::job::status::{EventKind, FailureReason, Status};
+use crate::store::AttemptEvent;
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(in crate::cli) struct Step {
+    /// What it is, and what it would mean.
+    pub means: String,
+    /// How it is done here; none if it is done elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+}
+
+impl Step {
+    fn elsewhere(means: &str) -> Self {
+        Self { means: means.to_owned(), command: None }
+    }
+
+    fn command(means: &str, command: String) -> Self {
+        Self { means: means.to_owned(), command: Some(command) }
+    }
+}
+
+/// The steps that the state allows, the likeliest first.
+pub(super) fn steps(job: &Job, events: &[AttemptEvent], family: &Family) -> Vec<Step> {
+    let corrected = events.iter().any(|event| event.kind == EventKind::Corrected && Some(event.attempt) == job.attempt);
+    match job.status {
+        Status::Queued => vec![
+            cancel(job, "Cancel it. It ends Canceled unless a worker claims it first; the answer says which."),
+            Step::command(
+                "Edit its terms. The version rises, policy looks again, and a worker that saw the old terms cannot claim it.",
+                format!(
+                    "waybill job edit {} --tenant {} --version {} --scope NAME=VALUE --as YOU",
+                    job.id, job.tenant, job.version
+                ),
+            ),
+        ],
+        Status::Running if job.stop_request.is_some() => {
+            vec![watch(job, "Wait. It ends Stopped once its worker, or recovery, has seen the request.")]
+        }
+        Status::Running => {
+            vec![cancel(
+                job,
+                "Ask it to stop. It ends Stopped unless delivery is authorized first; the answer says which.",
+            )]
+        }
+        Status::Delivering => {
+            vec![watch(job, "Wait. Nothing can be changed while it is being delivered; its end will be recorded.")]
+        }
+        Status::OutcomeUnknown => unknown(job, family),
+        Status::Completed => completed(job, corrected),
+        Status::Failed => failed(job, family, corrected),
+        Status::Canceled | Status::Rejected | Status::Stopped => match job.replaces {
+            None => vec![create_anew()],
+            Some(_) => vec![look_at_original(job)].into_iter().chain(replace(job, family)).collect(),
+        },
+    }
+}
+
+fn unknown(job: &Job, family: &Family) -> Vec<Step> {
+    let mut steps = vec![Step::elsewhere(
+        "Ask the partner whether the file is there. Do not send it by other means meanwhile: that could deliver it twice.",
+    )];
+    // Without the fence the store takes no completion from a person: a file found then is somebody else's.
+    if job.publish_intended_at.is_some() {
+        steps.push(reconcile(
+            job,
+            "completed",
+            "Record that the partner has the file. It ends Completed, in your name, once and for good.",
+        ));
+    }
+    steps.push(reconcile(
+        job,
+        "not-delivered",
+        "Record that the partner does not have the file and that this attempt can no longer bring it. It ends Failed/NotDelivered, in your name, once and for good.",
+    ));
+    steps.extend(replace(job, family));
+    steps
+}
+
+fn completed(job: &Job, corrected: bool) -> Vec<Step> {
+    if corrected {
+        return vec![settled_outside()];
+    }
+    vec![
+        Step::elsewhere("Nothing is left to do."),
+        correct(
+            job,
+            "--from completed --to failed",
+            "Only if the partner shows that it does not have the file: correct the record, in your name and once. It moves no file and starts no work.",
+        ),
+    ]
+}
+
+fn failed(job: &Job, family: &Family, corrected: bool) -> Vec<Step> {
+    let mut steps = match job.failure_reason {
+        Some(FailureReason::BuildFailed | FailureReason::AttemptsExhausted) | None => {
+            vec![Step::elsewhere("Mend the cause that the story names; until then any further job fails the same way.")]
+        }
+        Some(FailureReason::NotDelivered) => {
+            vec![Step::elsewhere("Mend the cause that the story names, with the partner if it is theirs.")]
+        }
+        Some(FailureReason::FinalNameOccupied) => {
+            vec![Step::elsewhere(
+                "Find out with the partner whose file has the name. Delete nothing: it may be the delivery.",
+            )]
+        }
+        Some(FailureReason::OriginalDelivered) => vec![look_at_original(job)],
+    };
+    steps.extend(replace(job, family));
+    let may_be_ours = match job.failure_reason {
+        Some(FailureReason::FinalNameOccupied | FailureReason::OriginalDelivered) => true,
+        Some(FailureReason::BuildFailed | FailureReason::AttemptsExhausted | FailureReason::NotDelivered) | None => {
+            false
+        }
+    };
+    if job.replaces.is_none() && !may_be_ours {
+        steps.push(create_anew());
+    }
+    let another_counts =
+        job.replaces.and_then(|original| family.holder(original)).is_some_and(|holder| holder.id != job.id);
+    // The store refuses it of what was never authorized, and while another replacement counts as the key's delivery.
+    if job.delivery_authorized_at.is_some() && !another_counts {
+        steps.push(if corrected {
+            settled_outside()
+        } else {
+            correct(
+                job,
+                "--from failed --to completed",
+                "Only if the partner shows that it has this job's file: correct the record, in your name and once. It moves no file and starts no work.",
+            )
+        });
+    }
+    steps
+}
+
+/// A replacement, where the original and the slot allow one. It is the original that is replaced.
+fn replace(job: &Job, family: &Family) -> Option<Step> {
+    let original = family.original(job);
+    let replaceable = match original.status {
+        Status::OutcomeUnknown => true,
+        Status::Failed => match original.failure_reason {
+            Some(FailureReason::BuildFailed | FailureReason::AttemptsExhausted | FailureReason::NotDelivered) => true,
+            Some(FailureReason::FinalNameOccupied | FailureReason::OriginalDelivered) | None => false,
+        },
+        Status::Queued
+        | Status::Running
+        | Status::Delivering
+        | Status::Canceled
+        | Status::Rejected
+        | Status::Stopped
+        | Status::Completed => false,
+    };
+    if let Some(holder) = family.holder(original.id) {
+        if holder.id == job.id {
+            return None;
+        }
+        return Some(Step::command(
+            &format!("Look at its replacement, {}, which is {}.", holder.id, holder.status),
+            explain(holder.id, holder.tenant),
+        ));
+    }
+    let command = format!("waybill job replace {} --tenant {} --reason WHY --as YOU", original.id, original.tenant);
+    replaceable.then(|| Step::command(replacing(original), command))
+}
+
+const fn replacing(original: &Job) -> &'static str {
+    match (original.delivery_authorized_at.is_some(), matches!(original.status, Status::OutcomeUnknown)) {
+        (_, true) => {
+            "Deliver the same key once more, by a job of its own. Only if a second arrival does no harm at the partner: if the file did arrive, or \
+             still does, they have it twice. It overwrites nothing without the partner's agreement."
+        }
+        (true, false) => {
+            "Deliver the same key once more, by a job of its own. The record says that the file was not delivered; if that is wrong, the partner \
+             has it twice. It overwrites nothing without the partner's agreement."
+        }
+        (false, false) => {
+            "Deliver the same key once more, by a job of its own. Nothing of the original was sent. It overwrites nothing without the partner's \
+             agreement."
+        }
+    }
+}
+
+fn cancel(job: &Job, means: &str) -> Step {
+    Step::command(means, format!("waybill job cancel {} --tenant {} --reason WHY --as YOU", job.id, job.tenant))
+}
+
+fn watch(job: &Job, means: &str) -> Step {
+    Step::command(means, format!("waybill job watch {} --tenant {}", job.id, job.tenant))
+}
+
+fn reconcile(job: &Job, outcome: &str, means: &str) -> Step {
+    Step::command(
+        means,
+        format!(
+            "waybill job reconcile {} --tenant {} --attempt {} --outcome {outcome} --reason WHY --evidence WHERE --as YOU",
+            job.id,
+            job.tenant,
+            attempt(job)
+        ),
+    )
+}
+
+fn correct(job: &Job, edge: &str, means: &str) -> Step {
+    Step::command(
+        means,
+        format!(
+            "waybill job correct {} --tenant {} --attempt {} {edge} --reason WHY --evidence WHERE --as YOU",
+            job.id,
+            job.tenant,
+            attempt(job)
+        ),
+    )
+}
+
+fn attempt(job: &Job) -> String {
+    job.attempt.map_or_else(|| "ATTEMPT".to_owned(), |attempt| attempt.to_string())
+}
+
+fn explain(job: Uuid, tenant: Uuid) -> String {
+    format!("waybill job explain {job} --tenant {tenant}")
+}
+
+fn look_at_original(job: &Job) -> Step {
+    Step::command(
+        "Look at the original, which this job was to replace, and settle its record.",
+        explain(job.replaces.unwrap_or(job.id), job.tenant),
+    )
+}
+
+fn create_anew() -> Step {
+    Step::elsewhere(
+        "If the export is still wanted, create a new job: a delivery of its own, with its own key (waybill job create --help).",
+    )
+}
+
+fn settled_outside() -> Step {
+    Step::elsewhere(
+        "Nothing more here: the record was corrected once, and what comes later is settled outside the job.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::explain::said::tests::job;
+
+    fn replacement(id: u128, status: Status, reason: Option<FailureReason>) -> Job {
+        Job { id: Uuid::from_u128(id), replaces: Some(Uuid::from_u128(1)), ..job(status, reason, true, true) }
+    }
+
+    fn commands(job: &Job, family: &[&Job]) -> Vec<String> {
+        let family = Family::of(family.iter().map(|job| (*job).clone()).collect());
+        steps(job, &[], &family).into_iter().filter_map(|step| step.command).collect()
+    }
+
+    #[test]
+    fn rpl_01_what_is_offered_of_a_failed_replacement_is_to_replace_its_original() {
+        let original = job(Status::Failed, Some(FailureReason::NotDelivered), true, true);
+        let failed = replacement(7, Status::Failed, Some(FailureReason::NotDelivered));
+        let offered = commands(&failed, &[&failed, &original]);
+        let replace = format!("waybill job replace {} ", original.id);
+        assert!(offered.iter().any(|command| command.starts_with(&replace)), "{offered:?}");
+        assert!(offered.iter().any(|command| command.starts_with("waybill job correct ")), "{offered:?}");
+    }
+
+    #[test]
+    fn rpl_02_while_another_holds_the_slot_only_a_look_at_it_is_offered() {
+        let original = job(Status::OutcomeUnknown, None, true, true);
+        let failed = replacement(7, Status::Failed, Some(FailureReason::NotDelivered));
+        let holder = replacement(8, Status::Queued, None);
+        let explain = format!("waybill job explain {} ", holder.id);
+        for job in [&failed, &original] {
+            let offered = commands(job, &[&holder, &failed, &original]);
+            assert!(offered.iter().any(|command| command.starts_with(&explain)), "{offered:?}");
+            for refused in ["waybill job replace", "waybill job correct"] {
+                assert!(!offered.iter().any(|command| command.starts_with(refused)), "{offered:?}");
+            }
+        }
+        let delivered = job(Status::Completed, None, true, true);
+        let offered = commands(&failed, &[&failed, &delivered]);
+        assert!(!offered.iter().any(|command| command.contains("job replace")), "{offered:?}");
+    }
+}

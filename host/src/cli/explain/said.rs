@@ -1,0 +1,239 @@
+//! What is true to say of a job: where it stands, and what the partner may be told.
+//!
+//! Pure, and every state is named: `golden/said.txt` prints all of them, for people to review. What is never said: "not
+//! delivered" of an outcome that is not known, "delivered" of a delivery under way, "canceled" of a file that left.
+
+use super::family::Beside;
+use super::words::{at, bounded};
+use crate::job::model::Job;
+use crate::job::status::{CancellationOutcome, EventKind, FailureReason, Status};
+use crate::store::{AttemptEvent, DestinationState};
+
+/// Most letters of a person's words.
+const WORDS: usize = 400;
+
+/// What is true to say of a cancellation's outcome.
+pub(in crate::cli) fn cancellation(outcome: CancellationOutcome, found: Status) -> String {
+    match outcome {
+        CancellationOutcome::CanceledWhileQueued => {
+            "The job was still queued and is canceled. Nothing was built or sent.".to_owned()
+        }
+        CancellationOutcome::StopRequested => {
+            "The job is running and was asked to stop. It cannot be authorized to deliver any more; it ends Stopped once its worker, \
+             or recovery, has seen the request."
+                .to_owned()
+        }
+        CancellationOutcome::StopAlreadyRequested => {
+            "The job is running, and a stop had been requested before.".to_owned()
+        }
+        CancellationOutcome::AlreadyCanceled => "The job had been canceled before.".to_owned(),
+        CancellationOutcome::AlreadyEnded => format!("The job had ended before, as {found}; nothing was changed."),
+        CancellationOutcome::TooLate => match found {
+            Status::Completed => "It is too late: the job is recorded as delivered.".to_owned(),
+            Status::OutcomeUnknown => {
+                "It is too late: the delivery was authorized, and whether the file arrived is not known yet.".to_owned()
+            }
+            Status::Queued
+            | Status::Running
+            | Status::Delivering
+            | Status::Canceled
+            | Status::Rejected
+            | Status::Stopped
+            | Status::Failed => {
+                "It is too late: the delivery was authorized, and the file may reach the partner.".to_owned()
+            }
+        },
+    }
+}
+
+/// Where the job stands. `because` is the reason that the last conclusion gave.
+pub(in crate::cli) fn stands(job: &Job, because: Option<&str>, destination: Option<&DestinationState>) -> String {
+    let fenced = job.publish_intended_at.is_some();
+    match job.status {
+        Status::Queued => waits_for(job, destination),
+        Status::Running if job.stop_request.is_some() => {
+            "its file is being prepared, and a stop request is recorded: it will not be delivered.".to_owned()
+        }
+        Status::Running => "its file is being prepared; nothing has left the host.".to_owned(),
+        Status::Delivering if fenced => {
+            "it is being published; the file may be with the partner at any moment.".to_owned()
+        }
+        Status::Delivering => {
+            "its delivery is authorized and under way; nothing is under its final name yet by this attempt, and at any moment it may be."
+                .to_owned()
+        }
+        Status::Canceled => "it was canceled while queued; nothing was built or sent.".to_owned(),
+        Status::Rejected => format!(
+            "policy rejected it: {}",
+            job.rejection
+                .as_ref()
+                .and_then(|rejection| rejection.get("sentence"))
+                .and_then(|text| text.as_str())
+                .unwrap_or("no reason is recorded")
+        ),
+        Status::Stopped => "it was stopped before delivery was authorized; nothing was sent.".to_owned(),
+        Status::Completed => {
+            format!("it is recorded as delivered. {}", because.unwrap_or("No reason was recorded with it."))
+        }
+        Status::OutcomeUnknown if fenced => format!(
+            "whether it was delivered is not known. {}",
+            because.unwrap_or("Its worker went silent after it was to publish.")
+        ),
+        Status::OutcomeUnknown => format!(
+            "whether it was delivered is not settled. {} No publish by this attempt is on record; unless the database lost commits, that \
+             settles it as not delivered.",
+            because.unwrap_or("Its worker went silent before it was to publish.")
+        ),
+        Status::Failed => failed(job.failure_reason, job.delivery_authorized_at.is_some(), because),
+    }
+}
+
+fn failed(reason: Option<FailureReason>, authorized: bool, because: Option<&str>) -> String {
+    let because = because.unwrap_or("No reason was recorded with it.");
+    match reason {
+        Some(FailureReason::BuildFailed) if authorized => format!("it is recorded as not built. {because}"),
+        Some(FailureReason::BuildFailed) => "its file could not be built; nothing was sent.".to_owned(),
+        Some(FailureReason::AttemptsExhausted) if authorized => {
+            format!("it is recorded as given up. {because}")
+        }
+        Some(FailureReason::AttemptsExhausted) => "it used up its attempts; nothing was sent.".to_owned(),
+        Some(FailureReason::NotDelivered) => format!("it is recorded as not delivered. {because}"),
+        Some(FailureReason::FinalNameOccupied) => {
+            format!("a file that was not shown to be ours had its final name, so it was not published. {because}")
+        }
+        Some(FailureReason::OriginalDelivered) => format!(
+            "the file of the original was found at the partner, so this replacement was not published. {because}"
+        ),
+        None => format!("it failed, and no code is recorded. {because}"),
+    }
+}
+
+/// What a queued job waits for, as far as it is on record.
+fn waits_for(job: &Job, destination: Option<&DestinationState>) -> String {
+    let scheduled = job.not_before.map(|time| format!(" It does not start before {}.", at(time))).unwrap_or_default();
+    let waits = match destination {
+        None => "it waits for a host that serves its destination.".to_owned(),
+        Some(state) if !state.enabled => format!("it waits: the destination {} is disabled.", state.name),
+        Some(DestinationState { attention: Some(attention), name, .. }) => {
+            format!(
+                "it waits: the destination {name} needs attention since {}: {}",
+                at(attention.since),
+                bounded(&attention.why, WORDS)
+            )
+        }
+        Some(DestinationState { pause: Some(pause), name, .. }) => format!(
+            "it waits: the destination {name} could not be reached {} times in a row; it is tried again in {} s.",
+            pause.failures,
+            pause.left.as_secs()
+        ),
+        Some(_) => "it waits to be claimed.".to_owned(),
+    };
+    waits + &scheduled
+}
+
+/// The reason that the last conclusion gave: the evidence's, or a named person's.
+pub(in crate::cli) fn because(events: &[AttemptEvent]) -> Option<String> {
+    let last = events.iter().rev().find(|event| match event.kind {
+        EventKind::Finished | EventKind::Reconciled | EventKind::ResolvedByRecovery | EventKind::Corrected => true,
+        EventKind::Claimed
+        | EventKind::DeliveryAuthorized
+        | EventKind::PublishIntended
+        | EventKind::Stopped
+        | EventKind::Failed
+        | EventKind::ReleasedByWorker
+        | EventKind::RequeuedByRecovery
+        | EventKind::StoppedByRecovery
+        | EventKind::AttemptsExhausted
+        | EventKind::DeliveryEvidence => false,
+    })?;
+    let detail = last.detail.as_ref()?;
+    let text = |name: &str| detail.get(name).and_then(|value| value.as_str()).map(|text| bounded(text, WORDS));
+    match (text("reason"), text("evidence_ref")) {
+        (Some(reason), Some(evidence)) => Some(format!(
+            "{} recorded so: {}. Evidence: {evidence}.",
+            last.observed_by.as_deref().unwrap_or("A person"),
+            reason.trim_end_matches('.')
+        )),
+        _ => detail.pointer("/proof/because").and_then(|value| value.as_str()).map(|text| bounded(text, WORDS)),
+    }
+}
+
+/// What this job alone could say to the partner.
+enum Own {
+    /// It is recorded as delivered.
+    Delivered,
+    /// The file of the original was found at the partner.
+    OriginalDelivered,
+    /// It is being sent.
+    UnderWay,
+    /// It may have arrived.
+    MayHave,
+    /// It has not been sent, and may be.
+    ToCome,
+    /// It was not sent, and will not be by this job.
+    NotSent,
+    /// It is recorded as not delivered.
+    NotDelivered,
+    /// Something that is not shown to be ours has the name.
+    Occupied,
+}
+
+/// What may be said to the partner today, in quotation marks. The partner knows the delivery, not our jobs, so the other
+/// jobs of the key speak too.
+pub(super) fn to_the_partner(job: &Job, beside: Beside) -> String {
+    let it = job
+        .expected
+        .as_ref()
+        .map_or_else(|| format!("The delivery {}", job.delivery_key), |file| bounded(&file.name, WORDS));
+    let says = match (own(job), beside) {
+        (Own::Delivered | Own::OriginalDelivered, Beside::MayHave)
+        | (Own::UnderWay | Own::MayHave, Beside::Delivered) => {
+            "was delivered; we may have sent it more than once under the same name."
+        }
+        (Own::Delivered, Beside::Nothing | Beside::ToCome | Beside::Delivered)
+        | (Own::ToCome | Own::NotSent | Own::NotDelivered | Own::Occupied, Beside::Delivered) => "was delivered.",
+        (Own::OriginalDelivered, Beside::Nothing | Beside::ToCome | Beside::Delivered) => {
+            "was delivered, by our first delivery."
+        }
+        (Own::UnderWay, Beside::Nothing | Beside::ToCome) => {
+            "is being sent now and may be with you at any moment; whether it arrived we cannot say yet."
+        }
+        (Own::MayHave, Beside::Nothing | Beside::ToCome | Beside::MayHave)
+        | (Own::UnderWay | Own::ToCome | Own::NotSent | Own::NotDelivered | Own::Occupied, Beside::MayHave) => {
+            "may have reached you; please look whether you have it, and do not delete it."
+        }
+        (Own::ToCome, Beside::Nothing | Beside::ToCome)
+        | (Own::NotSent | Own::NotDelivered | Own::Occupied, Beside::ToCome) => "has not been delivered yet.",
+        (Own::NotSent, Beside::Nothing) => "was not sent, and will not be as things stand.",
+        (Own::NotDelivered, Beside::Nothing) => "was not delivered.",
+        (Own::Occupied, Beside::Nothing) => {
+            "was not published: a file that we cannot show to be ours has the name. What is it? Please do not delete it."
+        }
+    };
+    format!("\"{it} {says}\"")
+}
+
+const fn own(job: &Job) -> Own {
+    match job.status {
+        Status::Running if job.stop_request.is_some() => Own::NotSent,
+        Status::Queued | Status::Running => Own::ToCome,
+        Status::Delivering => Own::UnderWay,
+        Status::Canceled | Status::Rejected | Status::Stopped => Own::NotSent,
+        Status::Completed => Own::Delivered,
+        Status::OutcomeUnknown => Own::MayHave,
+        Status::Failed => match job.failure_reason {
+            Some(FailureReason::BuildFailed | FailureReason::AttemptsExhausted)
+                if job.delivery_authorized_at.is_none() =>
+            {
+                Own::NotSent
+            }
+            Some(FailureReason::BuildFailed | FailureReason::AttemptsExhausted | FailureReason::NotDelivered)
+            | None => Own::NotDelivered,
+            Some(FailureReason::FinalNameOccupied) => Own::Occupied,
+            Some(FailureReason::OriginalDelivered) => Own::OriginalDelivered,
+        },
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,54 @@
+//! `waybill job list`: a tenant's jobs, newest first.
+
+use comfy_table::Table;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use uuid::Uuid;
+
+use super::arguments::status;
+use super::show::Shown;
+use crate::cli::Ended;
+use crate::cli::output::Output;
+use crate::job::status::Status;
+use crate::store::{self, JobFilter};
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct List {
+    #[arg(long, env = "WAYBILL_TENANT")]
+    tenant: Uuid,
+    /// Only jobs that stand so; may be given several times.
+    #[arg(long, value_parser = status)]
+    status: Vec<Status>,
+    #[arg(long)]
+    destination: Option<Uuid>,
+    /// At most so many.
+    #[arg(long, default_value_t = 50)]
+    limit: u16,
+}
+
+impl List {
+    pub async fn run(self, pool: &store::Pool, output: &Output) -> anyhow::Result<Ended> {
+        let filter = JobFilter { statuses: self.status, destination: self.destination, ..JobFilter::default() };
+        let page = store::list_jobs(pool, self.tenant, &filter, None, self.limit).await?;
+        let rows: Vec<Shown> = page.jobs.iter().map(Shown::of).collect();
+        output.answer(&rows, || {
+            if rows.is_empty() {
+                return "no such jobs".to_owned();
+            }
+            let mut table = Table::new();
+            table.load_style(UTF8_HORIZONTAL_ONLY).set_header(["job", "state", "file", "bytes", "created", "by"]);
+            for row in &rows {
+                table.add_row([
+                    row.job.to_string(),
+                    row.state(),
+                    row.file.clone().unwrap_or_default(),
+                    row.bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
+                    row.created_at.clone(),
+                    row.created_by.clone(),
+                ]);
+            }
+            let more = if page.next.is_some() { "\nthere are more; raise --limit" } else { "" };
+            format!("{table}{more}")
+        })?;
+        Ok(Ended::Done)
+    }
+}

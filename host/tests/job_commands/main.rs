@@ -1,0 +1,12 @@
+//! The operators' commands, by the program itself, on a real database: what they say, what they write, how they end.
+//!
+//! It is here and not in the suite because only a package's own tests are promised its built program.
+
+mod corrections;
+mod edits;
+mod explained;
+mod help;
+mod reconciliations;
+mod replacements;
+mod stage;
+mod watching;
