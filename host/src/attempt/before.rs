@@ -1,10 +1,16 @@
 //! May this attempt send? The host's look at the final name, before and after cutoff 2, and what follows from it.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::Work;
-use super::record::KeyHistory;
+use super::look::acknowledgment_that_weighs_most;
+use super::record::{KeyHistory, Record};
+use crate::job::evidence::Evidence;
 use crate::job::facts::{Found, Listing};
-use crate::job::verdict::{Acceptance, Before, Intent, before_sending, compare};
-use crate::remote::{self, Session};
+use crate::job::verdict::compare::OnRecord;
+use crate::job::verdict::{Acceptance, Before, Intent, Publish, before_sending, compare};
+use crate::remote::{self, Names, Session};
 
 /// A look at the final name, and the answer.
 pub(super) struct Seen {
@@ -13,7 +19,13 @@ pub(super) struct Seen {
 }
 
 /// Looks at the final name and decides.
-pub(super) async fn look(work: &Work, session: &Session, final_name: &str, history: &KeyHistory) -> Seen {
+pub(super) async fn look(
+    work: &Work,
+    record: &dyn Record,
+    session: &Session,
+    final_name: &str,
+    history: &KeyHistory,
+) -> Seen {
     let look = remote::look(session, final_name, work.bundle.manifest.limits.read_back_bytes()).await;
     let replacement = work.job.replacement.as_ref();
     let intent = match replacement {
@@ -22,8 +34,66 @@ pub(super) async fn look(work: &Work, session: &Session, final_name: &str, histo
     };
     let original = replacement.and_then(|replacement| replacement.original_expected.as_ref());
     let contract = &work.bundle.manifest.contract;
-    let facts = compare::before(&look, intent, original, Acceptance::None, history.last.as_ref(), contract);
+    let acknowledged = original_acknowledged(work, record, session, history).await;
+    let facts = compare::before(&look, intent, original, acknowledged, history.last.as_ref(), contract);
     Seen { answer: before_sending(&facts), look }
+}
+
+/// What the partner says about the original of a replacement, read by the host itself. Where its record or the files
+/// cannot be read, nothing is said, which sends nothing over a file that is there.
+async fn original_acknowledged(
+    work: &Work,
+    record: &dyn Record,
+    session: &Session,
+    history: &KeyHistory,
+) -> Acceptance {
+    let contract = &work.bundle.manifest.contract;
+    if work.job.replacement.is_none() || contract.acknowledgment.is_none() {
+        return Acceptance::None;
+    }
+    let original = match record.original().await {
+        Ok(original) => original,
+        Err(error) => {
+            tracing::warn!(job = %work.job.id, %error, "the original's record could not be read; its acknowledgments count for nothing");
+            None
+        }
+    };
+    let Some(original) = original else { return Acceptance::None };
+    let there_before = original.evidence.iter().find_map(|one| match one {
+        Evidence::Baseline { acknowledgments, .. } => acknowledgments.clone(),
+        Evidence::Publish { .. }
+        | Evidence::Receipt(_)
+        | Evidence::Observation(_)
+        | Evidence::RemovalIntended { .. }
+        | Evidence::RemovalAnswered { .. } => None,
+    });
+    let Some(there_before) = there_before else { return Acceptance::None };
+    let (key, attempt) = (&work.job.delivery_key, original.attempt.to_string());
+    let Ok(names) = Names::mint(contract, None, &original.expected.name, key, &attempt) else {
+        return Acceptance::None;
+    };
+    let looks = original.evidence.iter().filter_map(Evidence::look);
+    let ours: Vec<_> = looks.flat_map(|look| look.auxiliary.clone()).collect();
+    let said = acknowledgment_that_weighs_most(session, &Arc::new(names), contract, &there_before, &ours).await;
+    let Some(said) = said else { return Acceptance::None };
+    // The original is one of the others of this attempt; what remains are the others of the original.
+    let mut others = history.others.clone();
+    if let Some(own) = others.iter().position(|other| other.as_ref() == Some(&original.expected)) {
+        others.swap_remove(own);
+    }
+    let on_record = OnRecord {
+        expected: &original.expected,
+        key,
+        attempt: &attempt,
+        contract,
+        publish: Publish::NeverSent,
+        evidence: &[],
+        others: &others,
+        attempts_past_the_fence: history.past_fence,
+        looked_after: Duration::MAX,
+        looked_since_answer: Duration::ZERO,
+    };
+    compare::said(&on_record, &said)
 }
 
 impl Seen {

@@ -39,6 +39,9 @@ pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Ses
         Ok(baseline) => baseline,
         Err(end) => return End::Delivered(end),
     };
+    if let Err(why) = earlier_attempts_are_closed(work, record.as_ref()).await {
+        return never_sent(record.as_ref(), why).await;
+    }
     let form = match form(work, record.as_ref(), session, prepared, baseline.overwrite).await {
         Ok(form) => form,
         Err(why) => return never_sent(record.as_ref(), why).await,
@@ -62,6 +65,7 @@ pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Ses
         file: prepared.file.clone(),
         licence,
         listing_hidden: contract.listing_hidden,
+        lost: work.stop.lost().clone(),
         fence: Arc::clone(record) as Arc<dyn Fence>,
         journal: Arc::clone(record) as Arc<dyn Journal>,
     });
@@ -93,7 +97,7 @@ async fn baseline(
 ) -> Result<Baseline, Delivered> {
     // Without the record of the others nothing under the final name is identified, which is the cautious side.
     let history = record.history(&prepared.place).await.unwrap_or_else(|_| KeyHistory::unreadable());
-    let seen = before::look(work, session, &prepared.expected.name, &history).await;
+    let seen = before::look(work, record, session, &prepared.expected.name, &history).await;
     let acknowledgments = look::acknowledgments_there(work, session, &prepared.names).await;
     // The plugin is asked without a way to stop it: from here on a stop request is too late.
     let asked = CancellationToken::new();
@@ -121,6 +125,19 @@ async fn baseline(
         Before::FinalNameOccupied => Err(Delivered::Occupied { cause: seen.cause() }),
         Before::OriginalDelivered => Err(Delivered::OriginalThere { cause: seen.cause() }),
         Before::CannotTell => Err(Delivered::Concluded(Conclusion::NotDelivered(NotDeliveredProof::NeverSent))),
+    }
+}
+
+/// A replacement publishes nothing while an earlier attempt of its key may still bring its file, unless its creator said
+/// in words why that cannot be.
+async fn earlier_attempts_are_closed(work: &Work, record: &dyn Record) -> Result<(), String> {
+    if work.job.replacement.is_none() {
+        return Ok(());
+    }
+    match record.earlier_attempts_closed().await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err("an earlier attempt of this delivery key may still bring its file, and no words on record say why it cannot".to_owned()),
+        Err(error) => Err(format!("the earlier attempts of this delivery key could not be read: {error}")),
     }
 }
 

@@ -18,7 +18,7 @@ mod stop;
 use std::sync::Arc;
 
 pub use look::acknowledgment_that_weighs_most;
-pub use record::{Authorization, Delivered, End, KeyHistory, NotRecorded, Place, Record, Release, Terminal};
+pub use record::{Authorization, Delivered, End, KeyHistory, NotRecorded, Original, Place, Record, Release, Terminal};
 pub use stop::{Stop, StopReason};
 
 use crate::job::model::ClaimedJob;

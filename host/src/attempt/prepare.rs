@@ -105,7 +105,7 @@ async fn list(work: &Work, record: &dyn Record, session: &Session, prepared: &Pr
     let seen = tokio::select! {
         biased;
         () = work.stop.token().cancelled() => return Err(stopped(work, "listing")),
-        seen = before::look(work, session, &prepared.expected.name, &history) => seen,
+        seen = before::look(work, record, session, &prepared.expected.name, &history) => seen,
     };
     match seen.answer {
         Before::Go | Before::GoOver => {}

@@ -1,6 +1,7 @@
 //! What an attempt must have recorded, and the answers that decide how it goes on.
 
 use futures::future::BoxFuture;
+use uuid::Uuid;
 
 use crate::job::evidence::Evidence;
 use crate::job::facts::FileFacts;
@@ -20,6 +21,10 @@ pub trait Record: Fence + Journal {
     fn append<'a>(&'a self, evidence: &'a Evidence) -> BoxFuture<'a, Result<(), NotRecorded>>;
     /// What is recorded about the other attempts of this delivery key, or of the reused name in this place.
     fn history<'a>(&'a self, place: &'a Place) -> BoxFuture<'a, Result<KeyHistory, NotRecorded>>;
+    /// What is recorded of a replacement's original, if it was ever authorized; `None` on an original.
+    fn original(&self) -> BoxFuture<'_, Result<Option<Original>, NotRecorded>>;
+    /// True if no earlier attempt of a replacement's key can still bring its file, or its creator's words say so.
+    fn earlier_attempts_closed(&self) -> BoxFuture<'_, Result<bool, NotRecorded>>;
     /// How this server was shown to publish, if it was, with this banner and these extensions.
     fn proof<'a>(&'a self, server: &'a ServerFacts) -> BoxFuture<'a, Result<Option<Proof>, NotRecorded>>;
     /// Marks the destination: a person must mend it before the next job goes there.
@@ -83,6 +88,14 @@ pub struct KeyHistory {
     pub past_fence: u32,
     /// Under a reused name: the file that we delivered there last.
     pub last: Option<FileFacts>,
+}
+
+/// The original of a replacement, as far as acknowledgments are tied to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Original {
+    pub attempt: Uuid,
+    pub expected: FileFacts,
+    pub evidence: Vec<Evidence>,
 }
 
 impl KeyHistory {

@@ -1,4 +1,4 @@
-//! Why preparation should end early. Past cutoff 2 nobody listens to it.
+//! Why preparation should end early. Past cutoff 2 only a lost job is listened to, and only before the publish fence.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,6 +19,7 @@ pub enum StopReason {
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     token: CancellationToken,
+    lost: CancellationToken,
     reason: Arc<OnceLock<StopReason>>,
 }
 
@@ -31,12 +32,20 @@ impl Stop {
     pub fn signal(&self, reason: StopReason) {
         // A second reason is not an error: the attempt ends by the first.
         let _ = self.reason.set(reason);
+        if reason == StopReason::OwnershipLost {
+            self.lost.cancel();
+        }
         self.token.cancel();
     }
 
     /// The reason, once it was signalled.
     pub fn reason(&self) -> Option<StopReason> {
         self.reason.get().copied()
+    }
+
+    /// Fires when the job was lost to a takeover, whatever was signalled before.
+    pub fn lost(&self) -> &CancellationToken {
+        &self.lost
     }
 
     /// For code that ends its work when the signal comes.

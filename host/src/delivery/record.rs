@@ -10,7 +10,9 @@ use uuid::Uuid;
 
 use super::keeper::Held;
 use super::pause::Pauses;
-use crate::attempt::{Authorization, Delivered, End, KeyHistory, NotRecorded, Place, Record, Release, Terminal};
+use crate::attempt::{
+    Authorization, Delivered, End, KeyHistory, NotRecorded, Original, Place, Record, Release, Terminal,
+};
 use crate::job::contract::Contract;
 use crate::job::evidence::{Answer, Evidence, PublishForm};
 use crate::job::facts::FileFacts;
@@ -38,6 +40,8 @@ pub struct JobRecord {
     pub job: Uuid,
     pub attempt: Uuid,
     pub attempt_count: i32,
+    /// On a replacement.
+    pub original: Option<Uuid>,
     pub destination: Uuid,
     pub contract: Contract,
     pub bounds: Bounds,
@@ -133,6 +137,25 @@ impl Record for JobRecord {
                 .await
                 .map_err(|error| not_recorded(&error))?;
             Ok(KeyHistory { others: history.others, past_fence: history.past_fence, last: history.last })
+        })
+    }
+
+    fn original(&self) -> BoxFuture<'_, Result<Option<Original>, NotRecorded>> {
+        Box::pin(async move {
+            let Some(original) = self.original else { return Ok(None) };
+            let found = store::find_job(&self.pool, original).await.map_err(|error| not_recorded(&error))?;
+            let Some(attempt) = found.and_then(|job| job.attempt) else { return Ok(None) };
+            let on_record = store::attempt_on_record(&self.pool, original, attempt).await;
+            Ok(on_record.map_err(|error| not_recorded(&error))?.and_then(|on_record| {
+                let expected = on_record.expected?;
+                Some(Original { attempt, expected, evidence: on_record.evidence })
+            }))
+        })
+    }
+
+    fn earlier_attempts_closed(&self) -> BoxFuture<'_, Result<bool, NotRecorded>> {
+        Box::pin(async move {
+            store::earlier_attempts_closed(&self.pool, self.job).await.map_err(|error| not_recorded(&error))
         })
     }
 

@@ -286,6 +286,7 @@ impl Shared {
             job: job.id,
             attempt: job.attempt,
             attempt_count: job.attempt_count,
+            original: job.replacement.as_ref().map(|replacement| replacement.original),
             destination: job.destination,
             contract: bundle.manifest.contract.clone(),
             bounds: self.bounds.clone(),

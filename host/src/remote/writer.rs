@@ -9,6 +9,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
@@ -53,6 +54,8 @@ pub struct WriterParts {
     pub licence: Licence,
     /// By contract the server does not let us see what we sent.
     pub listing_hidden: bool,
+    /// Fires when the attempt has lost its job: what was not published yet is not sent to its end.
+    pub lost: CancellationToken,
     pub fence: Arc<dyn Fence>,
     pub journal: Arc<dyn Journal>,
 }
@@ -201,7 +204,11 @@ impl Inner {
             self.check_spool().await?;
             return Ok(Sent { temporary: None, bytes, read_back: true });
         };
-        self.parts.session.upload(&temporary, &self.parts.file).await.map_err(|failed| failed.error)?;
+        let lost = &self.parts.lost;
+        self.parts.session.upload(&temporary, &self.parts.file, lost).await.map_err(|failed| failed.error)?;
+        if lost.is_cancelled() {
+            return Err(RemoteError::NotSent { why: "the attempt lost the job".to_owned() });
+        }
         let read_back = self.read_back(&temporary, bytes).await?;
         Ok(Sent { temporary: Some(temporary), bytes, read_back })
     }
@@ -240,7 +247,8 @@ impl Inner {
     /// Exclusive create: the final name comes into being here, and is whole only at the end.
     async fn create_final(&self) -> Result<(), RemoteError> {
         let name = &self.parts.names.final_name;
-        match self.parts.session.upload(name, &self.parts.file).await {
+        // Past the fence nothing ends it early: the name is there.
+        match self.parts.session.upload(name, &self.parts.file, &CancellationToken::new()).await {
             Ok(()) => self.read_back(name, self.parts.file.bytes()).await.map(drop).map_err(half_done),
             Err(CreateError { may_exist: false, error }) => Err(error),
             Err(CreateError { may_exist: true, error }) => Err(half_done(error)),

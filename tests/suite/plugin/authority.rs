@@ -102,6 +102,7 @@ impl Rehearsal {
             file: built.file.clone(),
             licence: Licence { form: PublishForm::Link, overwrite_agreed: false, baseline_showed_file: false },
             listing_hidden: false,
+            lost: tokio_util::sync::CancellationToken::new(),
             fence: Arc::<Record>::clone(&record),
             journal: Arc::<Record>::clone(&record),
         });

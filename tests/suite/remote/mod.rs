@@ -166,6 +166,7 @@ fn writer(session: &Session, names: &Arc<Names>, file: &SpoolFile, form: Publish
         file: file.clone(),
         licence: Licence { form, overwrite_agreed: form.overwrites(), baseline_showed_file: form.overwrites() },
         listing_hidden: false,
+        lost: tokio_util::sync::CancellationToken::new(),
         fence: Arc::clone(record) as Arc<dyn Fence>,
         journal: Arc::clone(record) as Arc<dyn Journal>,
     })

@@ -41,7 +41,9 @@ fn of_evidence(evidence: &Evidence, observer: &str) -> String {
         Evidence::Receipt(receipt) => format!("After sending, {}", receipt_in_words(receipt)),
         Evidence::Observation(receipt) => format!("{observer} looked again: {}", receipt_in_words(receipt)),
         Evidence::RemovalIntended { temporary } => {
-            format!("{observer} is about to remove the temporary file {temporary}, so that it can no longer be published.")
+            format!(
+                "{observer} is about to remove the temporary file {temporary}, so that it can no longer be published."
+            )
         }
         Evidence::RemovalAnswered { temporary, answer } => {
             format!("The removal of the temporary file {temporary} was {}.", answered(answer))

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, FuturesOrdered};
-use futures::{FutureExt, StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt};
 use russh_sftp::protocol::{FileAttributes, OpenFlags};
 use sha2::{Digest, Sha256 as Hasher};
+use tokio_util::sync::CancellationToken;
 
 use super::normalise::handle_length;
 use super::session::{END, Inner, Session};
@@ -45,18 +46,25 @@ impl Session {
     }
 
     /// Creates a file that must not exist yet from a built file: many writes in flight, flushed to disk where the
-    /// server offers it, and closed. An acknowledged close proves nothing on a full disk: read the size back.
-    pub async fn upload(&self, name: &str, file: &SpoolFile) -> Result<(), CreateError> {
-        let file = file.clone();
+    /// server offers it, and closed. An acknowledged close proves nothing on a full disk: read the size back. When
+    /// `lost` fires, no further block is sent.
+    pub async fn upload(&self, name: &str, file: &SpoolFile, lost: &CancellationToken) -> Result<(), CreateError> {
+        let (file, lost) = (file.clone(), lost.clone());
         let offsets = (0..file.bytes()).step_by(SPOOL_BLOCK);
         // One block is read ahead while the last one is sent.
         let blocks = stream::iter(offsets)
             .map(move |offset| {
-                let file = file.clone();
-                async move { file.read_at(offset, SPOOL_BLOCK).await }
+                let (file, lost) = (file.clone(), lost.clone());
+                async move {
+                    if lost.is_cancelled() {
+                        return Err(RemoteError::NotSent { why: "the attempt lost the job".to_owned() });
+                    }
+                    file.read_at(offset, SPOOL_BLOCK)
+                        .await
+                        .map_err(|error| RemoteError::NotSent { why: error.to_string() })
+                }
             })
-            .buffered(2)
-            .map_err(|error| RemoteError::NotSent { why: error.to_string() });
+            .buffered(2);
         self.create_from(name, blocks).await
     }
 
