@@ -1,7 +1,7 @@
 //! `waybill job correct`.
 
 use waybill::job::status::FailureReason;
-use waybill::store::DeliveryOutcome;
+use waybill::store::{self, DeliveryOutcome};
 
 use crate::stage::Stage;
 
@@ -67,5 +67,24 @@ async fn cor_03_a_failed_replacement_is_not_completed_while_another_holds_the_sl
     stage.waybill(&["cancel", &second.to_string()])?.says(0, &[]);
     stage.waybill(&correct)?.says(0, &["It is recorded as Completed"]);
     stage.waybill(&["explain", &original.to_string()])?.says(0, &["was delivered.\""]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn cor_01_what_was_never_authorized_is_not_corrected() -> anyhow::Result<()> {
+    let stage = Stage::new().await?;
+    let of = stage.claim(stage.queued().await?).await?;
+    let failed = store::finish_failed(&stage.worker, of.job, of.attempt, FailureReason::BuildFailed, "no such column");
+    assert!(failed.await?.is_written());
+    let id = of.job.to_string();
+    let refused = stage.waybill(&[&["correct", &id, "--from", "failed", "--to", "completed"], &WORDS[..]].concat())?;
+    refused.says(4, &["NeverAuthorized", "never authorized to deliver", "waybill job explain"]);
+    assert_eq!(stage.state(of.job).await?, "Failed/BuildFailed");
+    let told = stage.waybill(&["explain", &id])?;
+    told.says(
+        0,
+        &["It failed before anything was sent (BuildFailed): no such column", "was not sent", "waybill job replace"],
+    );
+    assert!(!told.said.contains("waybill job correct"), "{}", told.said);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `waybill job reconcile`.
 
 use uuid::Uuid;
+use waybill::job::status::Role;
 
 use crate::stage::Stage;
 
@@ -73,5 +74,31 @@ async fn rec_01_a_job_without_an_unknown_outcome_is_refused_with_what_it_is() ->
     run(Uuid::new_v4(), &WORDS)?.says(3, &["NotFound"]);
     let words_missing = run(running.job, &["--reason", " ", "--evidence", "case 1"])?;
     words_missing.says(4, &["WordsMissing", "the reason is empty"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn rec_04_the_contracts_acknowledgments_are_looked_for_after_a_person_settled_it() -> anyhow::Result<()> {
+    let stage = Stage::new().await?;
+    for (contract, goes_on) in
+        [("{}", false), (r#"{"acknowledgment":{"name":"{key}.ack","accept":"ok","period_seconds":3600}}"#, true)]
+    {
+        sqlx::query("UPDATE destinations SET contract = $1::jsonb WHERE id = $2")
+            .bind(contract)
+            .bind(stage.destination)
+            .execute(&stage.database.pool(Role::Worker.login()).await?)
+            .await?;
+        let of = stage.unknown(true).await?;
+        let id = of.job.to_string();
+        stage.waybill(&[&["reconcile", &id, "--outcome", "completed"], &WORDS[..]].concat())?.says(0, &[]);
+        let looks_on: bool = sqlx::query_scalar(
+            "SELECT purpose = 'acknowledgment' AND ended_at IS NULL AND until > clock_timestamp() + interval '50 minutes'
+             FROM looks WHERE job_id = $1",
+        )
+        .bind(of.job)
+        .fetch_one(&stage.database.pool(Role::Reader.login()).await?)
+        .await?;
+        assert_eq!(looks_on, goes_on, "{contract}");
+    }
     Ok(())
 }
