@@ -32,13 +32,13 @@ fn evidence(events: &[AttemptEvent]) -> anyhow::Result<Vec<Evidence>> {
 }
 
 /// Holds every build: the tenant's table is locked until this is let go.
-struct HeldBuilds {
+pub struct HeldBuilds {
     connection: PgConnection,
     watching: PgPool,
 }
 
 impl HeldBuilds {
-    async fn hold(house: &waybill_tests::House) -> anyhow::Result<Self> {
+    pub async fn hold(house: &waybill_tests::House) -> anyhow::Result<Self> {
         let mut connection = house.admin.acquire().await?.detach();
         sqlx::query("BEGIN").execute(&mut connection).await?;
         sqlx::query("LOCK TABLE crm.contacts IN ACCESS EXCLUSIVE MODE").execute(&mut connection).await?;
@@ -46,7 +46,7 @@ impl HeldBuilds {
     }
 
     /// Waits until so many builds wait for the table.
-    async fn reached_by(&self, builds: i64) -> anyhow::Result<()> {
+    pub async fn reached_by(&self, builds: i64) -> anyhow::Result<()> {
         wait::until("builds that wait for the tenant's data", async || {
             let waiting: i64 = sqlx::query_scalar(
                 "SELECT count(*) FROM pg_locks WHERE relation = 'crm.contacts'::regclass AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
@@ -58,7 +58,7 @@ impl HeldBuilds {
         .await
     }
 
-    async fn let_go(self) -> anyhow::Result<()> {
+    pub async fn let_go(self) -> anyhow::Result<()> {
         Ok(self.connection.close().await?)
     }
 }

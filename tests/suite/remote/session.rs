@@ -1,5 +1,6 @@
 //! Single requests: what is known about a failure's effect is its type, and a lost session stays lost.
 
+use tokio_util::sync::CancellationToken;
 use waybill::job::facts::Found;
 use waybill::remote::{RemoteError, look};
 use waybill_tests::sftp_raw::request;
@@ -29,7 +30,7 @@ async fn del_12_a_refusal_that_the_library_cannot_read_is_a_refusal_with_its_raw
     // Binary handles carry a whole upload and a reading back.
     let content: Vec<u8> = (0..3_000_000_u32).map(|number| (number % 251) as u8).collect();
     let file = built(&partner.directory, &content).await?;
-    session.upload("whole", &file).await?;
+    session.upload("whole", &file, &CancellationToken::new()).await?;
     assert_eq!(session.read_digest("whole", file.bytes()).await?, (file.sha256(), file.bytes()));
     assert!(session.is_usable());
     Ok(())
@@ -46,13 +47,13 @@ async fn an_upload_arrives_byte_for_byte_at_openssh() -> anyhow::Result<()> {
         let content: Vec<u8> = (0..bytes).map(|number: u32| (number % 253) as u8).collect();
         let file = built(&directory, &content).await?;
         let name = format!("{bytes}.bin");
-        session.upload(&name, &file).await?;
+        session.upload(&name, &file, &CancellationToken::new()).await?;
         assert!(std::fs::read(sshd.files().join(&name))? == content, "{bytes} bytes");
         let seen = look(&session, &name, file.bytes()).await;
         assert_eq!(seen.sha256, Some(file.sha256()));
         assert_eq!(look(&session, &name, file.bytes().saturating_sub(1)).await.sha256.is_some(), bytes == 0);
     }
-    let again = session.upload("1.bin", &built(&directory, b"x").await?).await.unwrap_err();
+    let again = session.upload("1.bin", &built(&directory, b"x").await?, &CancellationToken::new()).await.unwrap_err();
     assert!(!again.may_exist && again.error.is_refusal(), "an existing file is not opened: {again:?}");
     Ok(())
 }
@@ -123,7 +124,7 @@ async fn a_channel_that_dies_under_a_full_window_ends_the_upload() -> anyhow::Re
     let session = partner.session().await?;
     let file = built(&partner.directory, &vec![7; 8_000_000]).await?;
     partner.server.hook(|event| (event.action == Action::Write && event.nth == 40).then_some(Fault::CloseChannel));
-    let failed = session.upload("big", &file).await.unwrap_err();
+    let failed = session.upload("big", &file, &CancellationToken::new()).await.unwrap_err();
     assert!(failed.may_exist && matches!(failed.error, RemoteError::Unknown { .. }), "{failed:?}");
     assert!(!session.is_usable());
     Ok(())

@@ -1,13 +1,224 @@
-//! A replacement that went silent beside its original.
+//! Replacements at the partner: what they find there, what they may overwrite, and one that went silent itself.
 
 use uuid::Uuid;
-use waybill::job::status::{EventKind, Status};
-use waybill::store::{self, NewReplacement};
+use waybill::job::evidence::{Evidence, PublishForm};
+use waybill::job::model::Job;
+use waybill::job::status::{EventKind, FailureReason, Role, Status};
+use waybill::store::{self, Decision, NewReplacement, ReconciliationByHand};
 use waybill::upkeep::Looked;
 use waybill_tests::house::TENANT;
 use waybill_tests::sftp_server::{Action, Fault, Gate, When};
+use waybill_tests::wait;
 
 use super::{NOT_DELIVERED, ONE_STEP, Silent, UNKNOWN, agreed, renames};
+use crate::delivery::HeldBuilds;
+
+const OCCUPIED: (Status, Option<FailureReason>) = (Status::Failed, Some(FailureReason::FinalNameOccupied));
+const ORIGINAL: (Status, Option<FailureReason>) = (Status::Failed, Some(FailureReason::OriginalDelivered));
+
+/// An original whose RENAME is held for good, and which is OutcomeUnknown.
+async fn unknown_original(contract: &str, read_back_mib: u32) -> anyhow::Result<Silent> {
+    let mut plan = agreed(contract);
+    plan.manifest = plan.manifest.replace("read_back_mib = 0", &format!("read_back_mib = {read_back_mib}"));
+    let mut silent = Silent::at(renames(), plan, When::Before, Action::Rename).await?;
+    assert_eq!(silent.taken_over().await?.status, Status::OutcomeUnknown);
+    Ok(silent)
+}
+
+async fn replace(silent: &Silent, overwrite_agreement_ref: Option<&str>) -> anyhow::Result<Uuid> {
+    let id = Uuid::now_v7();
+    let new = NewReplacement {
+        id,
+        tenant: TENANT,
+        original: silent.job,
+        created_by: "rosa".to_owned(),
+        reason: "the partner never saw it".to_owned(),
+        overwrite_agreement_ref: overwrite_agreement_ref.map(str::to_owned),
+        cannot_upload: Some("its host was switched off for good".to_owned()),
+    };
+    match store::create_replacement(&silent.house.api, new).await? {
+        Ok(()) => Ok(id),
+        Err(refused) => anyhow::bail!("{refused}"),
+    }
+}
+
+/// The replacement, run to its end by the worker that is there.
+async fn ended(silent: &Silent, replacement: Uuid) -> anyhow::Result<Job> {
+    let _dispatcher = silent.house.dispatcher().await?;
+    silent.house.until_ended(replacement).await
+}
+
+/// A person says that the original was delivered.
+async fn reconciled_to_completed(silent: &Silent) -> anyhow::Result<()> {
+    let pool = silent.house.database.store(Role::Corrector).await?;
+    let attempt = silent.house.job(silent.job).await?.attempt.unwrap_or_default();
+    let decision = Decision::new("rosa", "the partner has it", "call 17")?;
+    let by_hand = ReconciliationByHand {
+        tenant: TENANT,
+        job: silent.job,
+        attempt,
+        delivered: true,
+        decision,
+        look_after: std::time::Duration::from_secs(60),
+        acknowledgment_within: None,
+    };
+    anyhow::ensure!(store::reconcile_by_hand(&pool, by_hand).await?.is_written(), "not reconciled");
+    Ok(())
+}
+
+#[tokio::test]
+async fn rpl_05_the_originals_file_is_recognised_and_nothing_is_uploaded() -> anyhow::Result<()> {
+    let acknowledged = format!(
+        "{ONE_STEP}\n[contract.acknowledgment]\nname = '{{final}}.ack'\naccept = '^ok (?P<key>\\S+)'\nperiod_seconds = 3600"
+    );
+    let sized = format!("{ONE_STEP}\nname_and_size_identify = true");
+    for (contract, read_back_mib, acknowledges) in
+        [(ONE_STEP, 1, false), (sized.as_str(), 0, false), (acknowledged.as_str(), 0, true)]
+    {
+        let silent = unknown_original(contract, read_back_mib).await?;
+        let bytes = silent.server.read(&silent.temporary().await?).unwrap_or_default();
+        silent.server.put(&silent.name(), bytes.clone())?;
+        if acknowledges {
+            let key = silent.house.job(silent.job).await?.delivery_key;
+            silent.server.put(&format!("{}.ack", silent.name()), format!("ok {key}\n").into_bytes())?;
+        }
+        let created = silent.server.operations().iter().filter(|done| done.operation.creates().is_some()).count();
+        let replacement = replace(&silent, None).await?;
+        let job = ended(&silent, replacement).await?;
+        assert_eq!((job.status, job.failure_reason), ORIGINAL, "{contract}");
+        let now = silent.server.operations().iter().filter(|done| done.operation.creates().is_some()).count();
+        assert_eq!((now, silent.server.read(&silent.name())), (created, Some(bytes)), "{contract}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn rpl_06_a_file_of_the_same_size_that_nothing_identifies_is_an_occupied_name() -> anyhow::Result<()> {
+    let silent = unknown_original(ONE_STEP, 0).await?;
+    let bytes = silent.server.read(&silent.temporary().await?).unwrap_or_default();
+    silent.server.put(&silent.name(), bytes.clone())?;
+    let replacement = replace(&silent, None).await?;
+    let job = ended(&silent, replacement).await?;
+    assert_eq!((job.status, job.failure_reason), OCCUPIED);
+    assert_eq!(silent.stands().await?, UNKNOWN, "the original is left as it was");
+    assert_eq!(silent.server.read(&silent.name()), Some(bytes));
+    Ok(())
+}
+
+#[tokio::test]
+async fn rpl_07_an_agreed_overwrite_completes_only_on_what_can_tell_the_files_apart() -> anyhow::Result<()> {
+    for (contract, read_back_mib, stands) in [
+        (ONE_STEP.to_owned(), 1, (Status::Completed, None)),
+        (ONE_STEP.to_owned(), 0, UNKNOWN),
+        (format!("{ONE_STEP}\ntime_proves_overwrite = true"), 0, (Status::Completed, None)),
+    ] {
+        let silent = unknown_original(&contract, read_back_mib).await?;
+        let mut other = silent.server.read(&silent.temporary().await?).unwrap_or_default();
+        // Somebody's file of the same size, with another first letter.
+        if let Some(first) = other.first_mut() {
+            *first = b'#';
+        }
+        silent.server.put(&silent.name(), other.clone())?;
+        let replacement = replace(&silent, Some("mail of 2026-11-02")).await?;
+        let job = ended(&silent, replacement).await?;
+        assert_eq!((job.status, job.failure_reason), stands, "{contract}");
+        let now = silent.server.read(&silent.name()).unwrap_or_default();
+        assert_eq!((now.len(), now == other), (other.len(), false), "{contract}: it was overwritten");
+        let events = silent.house.events(replacement).await?;
+        let form = events.iter().find_map(|event| match serde_json::from_value(event.detail.clone()?) {
+            Ok(Evidence::Publish { form, .. }) => Some(form),
+            _ => None,
+        });
+        assert_eq!(form, Some(PublishForm::PosixRename));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn rpl_09_beside_an_attempt_that_may_still_upload_and_without_words_nothing_is_published() -> anyhow::Result<()> {
+    let silent = unknown_original(ONE_STEP, 0).await?;
+    let replacement = replace(&silent, None).await?;
+    // Words are demanded by creation; here they are taken away, as if the attempt had become open after it.
+    sqlx::query("UPDATE export_jobs SET cannot_upload_statement = NULL WHERE id = $1")
+        .bind(replacement)
+        .execute(&mut silent.house.unguarded().await?)
+        .await?;
+    let job = ended(&silent, replacement).await?;
+    assert_eq!((job.status, job.failure_reason), NOT_DELIVERED);
+    assert_eq!(silent.server.times_created(&silent.name()), 0);
+    assert!(job.publish_intended_at.is_none());
+    Ok(())
+}
+
+#[tokio::test]
+async fn rpl_09_a_removal_that_the_server_confirmed_closes_the_earlier_attempt() -> anyhow::Result<()> {
+    let silent = unknown_original(&format!("{ONE_STEP}\nsettle_seconds = 0"), 0).await?;
+    let open = store::open_attempts(&silent.house.api, TENANT, silent.job).await?;
+    assert_eq!(open.len(), 1);
+    assert_eq!(silent.looked().await?, [Looked::Removed]);
+    let open = store::open_attempts(&silent.house.api, TENANT, silent.job).await?;
+    assert_eq!(open, []);
+    Ok(())
+}
+
+#[tokio::test]
+async fn aut_05_a_replacement_of_an_original_that_was_reconciled_to_completed_sends_nothing() -> anyhow::Result<()> {
+    for building in [false, true] {
+        let silent = unknown_original(ONE_STEP, 0).await?;
+        let replacement = replace(&silent, None).await?;
+        let held = HeldBuilds::hold(&silent.house).await?;
+        if !building {
+            reconciled_to_completed(&silent).await?;
+        }
+        let dispatcher = silent.house.dispatcher().await?;
+        held.reached_by(1).await?;
+        if building {
+            reconciled_to_completed(&silent).await?;
+        }
+        held.let_go().await?;
+        let job = silent.house.until_ended(replacement).await?;
+        assert_eq!((job.status, job.failure_reason), ORIGINAL, "while building: {building}");
+        assert!(job.delivery_authorized_at.is_none());
+        assert_eq!(silent.server.times_created(&silent.name()), 0);
+        dispatcher.stop().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn lse_03_a_takeover_before_the_fence_ends_the_upload_and_removes_its_temporary() -> anyhow::Result<()> {
+    let mut silent = Silent::held(renames(), agreed(ONE_STEP), |_, when, action, path| {
+        when == When::Before && action == Action::Close && path.ends_with(".part")
+    })
+    .await?;
+    // The first closes are those of the proof on scratch names; the attempt's own comes after them.
+    let job = silent.job;
+    let temporary = silent.temporary().await?;
+    let (gate, name) = (Gate::default(), temporary.clone());
+    let held = gate.clone();
+    silent.server.hook(move |event| {
+        (event.when == When::Before && event.action == Action::Close && event.path.ends_with(&name))
+            .then(|| Fault::Wait(held.clone()))
+    });
+    silent.gate.open();
+    gate.reached().await?;
+    assert_eq!(silent.taken_over().await?.status, Status::OutcomeUnknown);
+    gate.open();
+    let receipt = wait::until("the attempt's evidence", async || {
+        Ok(silent.evidence().await?.into_iter().find_map(|one| match one {
+            Evidence::Receipt(receipt) => Some(receipt),
+            _ => None,
+        }))
+    })
+    .await?;
+    assert_eq!(receipt.temporary_removed, Some(true), "{receipt:?}");
+    assert_eq!(silent.server.read(&temporary), None);
+    assert_eq!(silent.house.job(job).await?.status, Status::OutcomeUnknown);
+    assert_eq!(silent.server.times_created(&silent.name()), 0);
+    silent.looked().await?;
+    assert_eq!(silent.stands().await?, NOT_DELIVERED);
+    Ok(())
+}
 
 #[tokio::test]
 async fn rcv_11_rec_05_a_replacement_without_a_baseline_is_unknown_and_the_originals_file_proves_neither()
@@ -15,19 +226,7 @@ async fn rcv_11_rec_05_a_replacement_without_a_baseline_is_unknown_and_the_origi
     let mut silent = Silent::at(renames(), agreed(ONE_STEP), When::Before, Action::Rename).await?;
     assert_eq!(silent.taken_over().await?.status, Status::OutcomeUnknown);
     let bytes = silent.server.read(&silent.temporary().await?).unwrap_or_default();
-    let replacement = Uuid::now_v7();
-    let new = NewReplacement {
-        id: replacement,
-        tenant: TENANT,
-        original: silent.job,
-        created_by: "rosa".to_owned(),
-        reason: "the partner never saw it".to_owned(),
-        overwrite_agreement_ref: None,
-        cannot_upload: Some("its host was switched off for good".to_owned()),
-    };
-    if let Err(refused) = store::create_replacement(&silent.house.api, new).await? {
-        panic!("{refused}");
-    }
+    let replacement = replace(&silent, None).await?;
     // Its third look at the final name is that of the baseline.
     let (gate, name, mut looks) = (Gate::default(), silent.name(), 0);
     let held = gate.clone();
