@@ -34,6 +34,7 @@ pub fn line(server: &Address) -> anyhow::Result<Option<Proxy>> {
 }
 
 /// Writes down what passed the line, under the name that nextest gives the test.
+#[expect(clippy::disallowed_methods, reason = "only nextest knows the name of the test")]
 pub fn record(line: &Proxy) -> anyhow::Result<()> {
     let Some(folder) = asked(COVERAGE) else { return Ok(()) };
     let test = std::env::var("NEXTEST_TEST_NAME").context("the coverage of statements is recorded under nextest")?;
@@ -42,6 +43,7 @@ pub fn record(line: &Proxy) -> anyhow::Result<()> {
     Ok(std::fs::write(file, serde_json::to_vec(&serde_json::json!({ "test": test, "statements": statements }))?)?)
 }
 
+#[expect(clippy::disallowed_methods, reason = "the runner speaks to test processes that nextest starts")]
 fn asked(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
