@@ -70,11 +70,10 @@ fn condition(tokens: &[Token], found: &mut Vec<Range<usize>>) {
             "CASE" => cases += 1,
             "END" => cases = cases.saturating_sub(1),
             "BETWEEN" if token.depth == depth && cases == 0 => between = true,
-            "AND" if token.depth == depth && cases == 0 => {
-                if !std::mem::take(&mut between) {
-                    conjunct(tokens.get(start..index).unwrap_or_default(), found);
-                    start = index + 1;
-                }
+            // The AND that belongs to a BETWEEN splits nothing.
+            "AND" if token.depth == depth && cases == 0 && !std::mem::take(&mut between) => {
+                conjunct(tokens.get(start..index).unwrap_or_default(), found);
+                start = index + 1;
             }
             _ => {}
         }
