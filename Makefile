@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test services plugins prepare lint clean-services
+.PHONY: help demo test mutants-sql services plugins prepare lint clean-services
 
 help: ## This list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -14,6 +14,12 @@ demo: ## A delivery from beginning to end, with a private PostgreSQL and a priva
 
 test: ## All set-up, then all tests. Stops at the end what it started.
 	@tests/run.sh
+
+mutants-sql: ## Takes each predicate of each SQL statement out and expects a test to fail. Long; goes on where it stopped.
+	@tests/setup.sh
+	@tests/setup.sh services
+	@cargo build --workspace --all-targets
+	@target/debug/mutants-sql $(ARGUMENTS)
 
 services: ## Starts the tests' PostgreSQL and leaves it running; `make clean-services` ends it.
 	@tests/setup.sh packages

@@ -16,6 +16,7 @@ use waybill::embedded::postgres::{Address, SUPERUSER};
 use waybill::job::status::Role;
 use waybill::store::{ConnectOptions, Pool, connect};
 
+use crate::proxy::{Proxy, mutants};
 use crate::{services, wait};
 
 /// One of the numbers that PostgreSQL's advisory locks are named by; it only must be the same in all test processes.
@@ -27,7 +28,11 @@ const POOL_SIZE: u32 = 8;
 #[derive(Debug)]
 pub struct Database {
     name: String,
+    /// Where tests connect: the server, or a line before it.
     address: Address,
+    server: Address,
+    /// Of `make mutants-sql` only.
+    line: Option<Proxy>,
 }
 
 impl Database {
@@ -41,7 +46,7 @@ impl Database {
             .await
             .with_context(|| format!("cloning {}", shared.template))?;
         maintenance.close().await?;
-        Ok(Self { name, address: shared.address.clone() })
+        Self::of(name, &shared.address)
     }
 
     /// An empty database that checks no text, as old ones often are.
@@ -52,7 +57,13 @@ impl Database {
         let create = format!("CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0");
         maintenance.execute(AssertSqlSafe(create)).await.context("creating a database with the encoding SQL_ASCII")?;
         maintenance.close().await?;
-        Ok(Self { name, address: shared.address.clone() })
+        Self::of(name, &shared.address)
+    }
+
+    fn of(name: String, server: &Address) -> anyhow::Result<Self> {
+        let line = mutants::line(server)?;
+        let address = line.as_ref().map_or_else(|| server.clone(), |line| line.address().clone());
+        Ok(Self { name, address, server: server.clone(), line })
     }
 
     pub fn name(&self) -> &str {
@@ -125,7 +136,12 @@ pub async fn backend_pid(connection: &mut PgConnection) -> anyhow::Result<i32> {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        let (address, name) = (self.address.clone(), self.name.clone());
+        if let Some(line) = self.line.take()
+            && let Err(error) = mutants::record(&line)
+        {
+            tracing::error!(%error, "which statements this test covers could not be recorded");
+        }
+        let (address, name) = (self.server.clone(), self.name.clone());
         // A runtime of its own: the test's may be ending, and a drop cannot await.
         let dropped = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -6,6 +6,7 @@
 //! the server sends after the commit. It runs on a thread of its own and knows no TLS. Texts may be rewritten as they pass.
 
 mod carry;
+pub mod mutants;
 mod orders;
 mod statements;
 mod wire;
@@ -28,6 +29,7 @@ use crate::{Database, wait};
 pub type Rewrite = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// Forwards connections until it is dropped.
+#[derive(Debug)]
 pub struct Proxy {
     address: Address,
     orders: Arc<orders::Orders>,

@@ -67,6 +67,7 @@ impl Struck {
 }
 
 /// A fault that waits for its statement.
+#[derive(Debug)]
 pub struct Order {
     statement: String,
     left: usize,
@@ -75,7 +76,7 @@ pub struct Order {
 }
 
 /// The orders of one line.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Orders {
     open: Mutex<Vec<Order>>,
     executed: Mutex<Vec<String>>,

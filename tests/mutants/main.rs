@@ -1,0 +1,173 @@
+//! `make mutants-sql`: takes the force from each predicate of each statement, one at a time, and expects a test to fail.
+//!
+//! Nothing is compiled again: the kit's databases stand behind a line that rewrites the statement as it passes. Which
+//! tests cover a statement is recorded once, by a run of the suite through the same line. The table goes to
+//! `target/mutants/`; what it holds is not tried again, so an interrupted run goes on. `--only NAME` tries the statements
+//! whose name begins so, `--again` forgets their earlier results, `--list` only names the mutations.
+
+#![expect(clippy::print_stdout, reason = "its output is for people")]
+
+mod predicates;
+mod report;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
+use report::{Report, Tried};
+use serde::Deserialize;
+
+/// One predicate of one statement.
+struct Mutation {
+    statement: String,
+    predicate: String,
+    original: String,
+    mutated: String,
+}
+
+#[derive(Deserialize)]
+struct Prepared {
+    query: String,
+}
+
+/// What the kit writes down about a test's database.
+#[derive(Deserialize)]
+struct Covered {
+    test: String,
+    statements: BTreeSet<String>,
+}
+
+fn main() -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let (mut only, mut again, mut list) = (None, false, false);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--only" => only = Some(arguments.next().context("--only takes the beginning of a statement's name")?),
+            "--again" => again = true,
+            "--list" => list = true,
+            other => anyhow::bail!("unknown argument {other}; there are --only NAME, --again and --list"),
+        }
+    }
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the tests lie in the repository")?;
+    let folder = repository.join("target").join("mutants");
+    std::fs::create_dir_all(&folder)?;
+    let chosen = |statement: &str| only.as_ref().is_none_or(|only| statement.starts_with(only.as_str()));
+    let mutations: Vec<Mutation> =
+        mutations(repository)?.into_iter().filter(|mutation| chosen(&mutation.statement)).collect();
+    if list {
+        for Mutation { statement, predicate, .. } in &mutations {
+            println!("{statement}: {predicate}");
+        }
+        return Ok(());
+    }
+    let coverage = coverage(repository, &folder.join("coverage"))?;
+    let mut report = Report::open(folder.join("mutants.json"))?;
+    // Of statements that have changed, and on request of those that are chosen, nothing is known.
+    let current: BTreeSet<&str> = mutations.iter().map(|mutation| mutation.mutated.as_str()).collect();
+    report.keep(|tried| !chosen(&tried.statement) || (!again && current.contains(tried.mutated.as_str())));
+    let count = mutations.len();
+    for (number, mutation) in mutations.iter().enumerate() {
+        if report.holds(&mutation.mutated) {
+            continue;
+        }
+        let caught_by = match coverage.get(&mutation.statement) {
+            Some(tests) => attempt(repository, &folder, mutation, tests)?,
+            None => None,
+        };
+        let verdict = caught_by.as_deref().unwrap_or("SURVIVED");
+        println!("{} of {count}: {}: {}: {verdict}", number + 1, mutation.statement, mutation.predicate);
+        report.add(Tried {
+            statement: mutation.statement.clone(),
+            predicate: mutation.predicate.clone(),
+            mutated: mutation.mutated.clone(),
+            caught_by,
+        })?;
+    }
+    let survivors = report.survivors(chosen);
+    println!("{count} mutations, {survivors} survived; the table is in {}", folder.join("mutants.md").display());
+    anyhow::ensure!(survivors == 0, "no test fails without these predicates");
+    Ok(())
+}
+
+fn mutations(repository: &Path) -> anyhow::Result<Vec<Mutation>> {
+    let mut mutations = Vec::new();
+    for entry in std::fs::read_dir(repository.join(".sqlx"))? {
+        let Prepared { query } = serde_json::from_str(&std::fs::read_to_string(entry?.path())?)?;
+        let Some(statement) = query.lines().next().and_then(|line| line.trim().strip_prefix("-- store::")) else {
+            continue;
+        };
+        for range in predicates::predicates(&query) {
+            let mutated = predicates::without(&query, &range).context("a predicate lies in its text")?;
+            let words = query.get(range).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+            mutations.push(Mutation {
+                statement: statement.trim().to_owned(),
+                predicate: words,
+                original: query.clone(),
+                mutated,
+            });
+        }
+    }
+    mutations.sort_by(|one, other| one.statement.cmp(&other.statement));
+    Ok(mutations)
+}
+
+/// The tests of each statement, recorded by one run of the suite where there is no record yet.
+fn coverage(repository: &Path, folder: &Path) -> anyhow::Result<BTreeMap<String, BTreeSet<String>>> {
+    if !folder.is_dir() {
+        println!("recording which tests cover which statements");
+        let unfinished = folder.with_extension("unfinished");
+        if unfinished.is_dir() {
+            std::fs::remove_dir_all(&unfinished)?;
+        }
+        std::fs::create_dir_all(&unfinished)?;
+        let run = nextest(repository)
+            .args(["-E", "binary(suite)", "--no-fail-fast"])
+            .env("WAYBILL_SQL_COVERAGE", &unfinished)
+            .status()?;
+        anyhow::ensure!(run.success(), "the suite fails without any mutation; mend that first");
+        std::fs::rename(&unfinished, folder)?;
+    }
+    let mut coverage: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for entry in std::fs::read_dir(folder)? {
+        let covered: Covered = serde_json::from_str(&std::fs::read_to_string(entry?.path())?)?;
+        for statement in covered.statements {
+            coverage.entry(statement).or_default().insert(covered.test.clone());
+        }
+    }
+    Ok(coverage)
+}
+
+/// Runs the statement's tests on the mutated text. The first one that fails has caught it.
+fn attempt(
+    repository: &Path,
+    folder: &Path,
+    mutation: &Mutation,
+    tests: &BTreeSet<String>,
+) -> anyhow::Result<Option<String>> {
+    let file: PathBuf = folder.join("mutant.json");
+    let texts = serde_json::json!({ "original": mutation.original, "mutated": mutation.mutated });
+    std::fs::write(&file, serde_json::to_vec(&texts)?)?;
+    let names: Vec<String> = tests.iter().map(|test| format!("test(={test})")).collect();
+    let run = nextest(repository)
+        .args(["-E", &format!("binary(suite) and ({})", names.join(" or ")), "--fail-fast"])
+        .env("WAYBILL_SQL_MUTANT", &file)
+        .output()?;
+    if run.status.success() {
+        return Ok(None);
+    }
+    let output = String::from_utf8_lossy(&run.stderr).into_owned();
+    let failed = output.lines().find(|line| {
+        let line = line.trim_start();
+        line.starts_with("FAIL") || line.starts_with("TIMEOUT")
+    });
+    let failed = failed.and_then(|line| line.split_whitespace().last()).map(str::to_owned);
+    Ok(Some(failed.with_context(|| format!("the tests were not run: {output}"))?))
+}
+
+fn nextest(repository: &Path) -> Command {
+    let mut command = Command::new("cargo");
+    command.args(["nextest", "run", "--workspace", "--color", "never"]).current_dir(repository);
+    command.env("RUST_BACKTRACE", "0").stdin(Stdio::null());
+    command
+}
