@@ -27,6 +27,7 @@ mod append_evidence;
 mod authorize_delivery;
 mod claim;
 mod create;
+mod create_once;
 mod finish_delivery;
 mod finish_failed;
 mod finish_stopped;
@@ -70,8 +71,10 @@ mod list_jobs;
 mod watch_stop;
 
 // Recovery, evidence and people.
+mod accept_loss;
 mod correct;
 mod create_replacement;
+mod database_state;
 mod decision;
 mod find_expired;
 mod ground;
@@ -86,6 +89,7 @@ pub use authorize_delivery::{Authorization, Delivery, authorize_delivery};
 pub use boundary::REREAD_WITHIN;
 pub use claim::{Claim, claim};
 pub use create::{Creation, NewJob, create};
+pub use create_once::{CreatedOnce, KeyedCreation, Made, create_once};
 pub use edit_terms::{Edit, TermsEdit, edit_terms};
 pub use error::StoreError;
 pub use events_of::{AttemptEvent, RecordedCancellation, cancellations_of, events_of};
@@ -116,9 +120,11 @@ pub use receive_wakeups::{ReceivedWakeup, receive_wakeups};
 pub use settle_wakeup::settle_wakeup;
 pub use wakeup_hints::{WakeupHint, WakeupHints, hint_wakeup, listen_wakeups};
 
+pub use accept_loss::{Acceptance, Accepted, LossOf, accept_loss};
 pub use clear_pause::clear_pause;
 pub use correct::{Corrected, Correction, CorrectionRefused, correct};
 pub use create_replacement::{NewReplacement, OpenAttempt, ReplacementRefused, create_replacement, open_attempts};
+pub use database_state::{DatabaseState, HeldBack, database_state};
 pub use decision::{Decision, WordsMissing};
 pub use destination_state::{Attention, DestinationPause, DestinationState, destination_state, destinations_of};
 pub use find_expired::{Case, Expired, ExpiredAfter, Standing, find_expired};
