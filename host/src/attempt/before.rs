@@ -34,31 +34,33 @@ pub(super) async fn look(
     };
     let original = replacement.and_then(|replacement| replacement.original_expected.as_ref());
     let contract = &work.bundle.manifest.contract;
-    let acknowledged = original_acknowledged(work, record, session, history).await;
+    let acknowledged = match original_acknowledged(work, record, session, history).await {
+        Ok(acknowledged) => acknowledged,
+        Err(why) => {
+            tracing::warn!(job = %work.job.id, why, "what the partner says of the original is not known; nothing is sent");
+            return Seen { answer: Before::CannotTell, look };
+        }
+    };
     let facts = compare::before(&look, intent, original, acknowledged, history.last.as_ref(), contract);
     Seen { answer: before_sending(&facts), look }
 }
 
-/// What the partner says about the original of a replacement, read by the host itself. Where its record or the files
-/// cannot be read, nothing is said, which sends nothing over a file that is there.
+/// What the partner says about the original of a replacement, read by the host itself. An error where its record or the
+/// files cannot be read: the partner may have taken the original's file, so nothing may be sent then.
 async fn original_acknowledged(
     work: &Work,
     record: &dyn Record,
     session: &Session,
     history: &KeyHistory,
-) -> Acceptance {
+) -> Result<Acceptance, String> {
     let contract = &work.bundle.manifest.contract;
     if work.job.replacement.is_none() || contract.acknowledgment.is_none() {
-        return Acceptance::None;
+        return Ok(Acceptance::None);
     }
-    let original = match record.original().await {
-        Ok(original) => original,
-        Err(error) => {
-            tracing::warn!(job = %work.job.id, %error, "the original's record could not be read; its acknowledgments count for nothing");
-            None
-        }
+    // An original that was never authorized sent nothing that could be acknowledged.
+    let Some(original) = record.original().await.map_err(|error| error.to_string())? else {
+        return Ok(Acceptance::None);
     };
-    let Some(original) = original else { return Acceptance::None };
     let there_before = original.evidence.iter().find_map(|one| match one {
         Evidence::Baseline { acknowledgments, .. } => acknowledgments.clone(),
         Evidence::Publish { .. }
@@ -67,15 +69,15 @@ async fn original_acknowledged(
         | Evidence::RemovalIntended { .. }
         | Evidence::RemovalAnswered { .. } => None,
     });
-    let Some(there_before) = there_before else { return Acceptance::None };
+    // Without a baseline no acknowledgment was shown to be new, and none can be tied to it.
+    let Some(there_before) = there_before else { return Ok(Acceptance::None) };
     let (key, attempt) = (&work.job.delivery_key, original.attempt.to_string());
-    let Ok(names) = Names::mint(contract, None, &original.expected.name, key, &attempt) else {
-        return Acceptance::None;
-    };
+    let names =
+        Names::mint(contract, None, &original.expected.name, key, &attempt).map_err(|error| error.to_string())?;
     let looks = original.evidence.iter().filter_map(Evidence::look);
     let ours: Vec<_> = looks.flat_map(|look| look.auxiliary.clone()).collect();
-    let said = acknowledgment_that_weighs_most(session, &Arc::new(names), contract, &there_before, &ours).await;
-    let Some(said) = said else { return Acceptance::None };
+    let said = acknowledgment_that_weighs_most(session, &Arc::new(names), contract, &there_before, &ours).await?;
+    let Some(said) = said else { return Ok(Acceptance::None) };
     // The original is one of the others of this attempt; what remains are the others of the original.
     let mut others = history.others.clone();
     if let Some(own) = others.iter().position(|other| other.as_ref() == Some(&original.expected)) {
@@ -93,7 +95,7 @@ async fn original_acknowledged(
         looked_after: Duration::MAX,
         looked_since_answer: Duration::ZERO,
     };
-    compare::said(&on_record, &said)
+    Ok(compare::said(&on_record, &said))
 }
 
 impl Seen {

@@ -19,7 +19,7 @@ use crate::job::facts::{Found, Listing};
 use crate::job::verdict::compare::{self, OnRecord};
 use crate::job::verdict::{Before, Conclusion, NotDeliveredProof, conclude};
 use crate::remote::{
-    self, Fence, Journal, Licence, Names, Reader, ScratchNames, Sending, Session, Writer, WriterParts,
+    self, Fence, Journal, Licence, Names, Reader, RemoteError, ScratchNames, Sending, Session, Writer, WriterParts,
 };
 
 /// How long a remote operation that a dropped call left behind may still take before it counts as unanswered.
@@ -246,7 +246,12 @@ async fn end(
         looked_since_answer: waited.since_answer,
     }));
     if contract.may_remove_temporaries && matches!(conclusion, Conclusion::NotDelivered(_)) && names_a_temporary {
-        receipt.temporary_removed = writer.remove_temporary().await.ok();
+        // A removal that was not answered was still tried: the file's absence then proves nothing.
+        receipt.temporary_removed = match writer.remove_temporary().await {
+            Ok(removed) => Some(removed),
+            Err(RemoteError::Forbidden { .. } | RemoteError::NotSent { .. }) => None,
+            Err(_) => Some(false),
+        };
     }
     receipt.conclusion = Some(conclusion.code().to_owned());
     for difference in &receipt.differences {

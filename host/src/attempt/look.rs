@@ -107,10 +107,12 @@ async fn acknowledgment(
     sending: &Sending,
 ) -> Option<Acknowledged> {
     let contract = &work.bundle.manifest.contract;
-    acknowledgment_that_weighs_most(session, names, contract, there_before?, &sending.put).await
+    // One that cannot be read says nothing yet; a later look may read it.
+    acknowledgment_that_weighs_most(session, names, contract, there_before?, &sending.put).await.ok().flatten()
 }
 
 /// The partner's word about an attempt, read and matched by the host itself: for the attempt, and for any look after it.
+/// An error where the files cannot be listed or read: then it is not known what the partner says.
 /// `there_before`: files that the baseline showed; `ours`: files that the attempt put there. Neither says anything.
 pub async fn acknowledgment_that_weighs_most(
     session: &Session,
@@ -118,14 +120,14 @@ pub async fn acknowledgment_that_weighs_most(
     contract: &Contract,
     there_before: &[String],
     ours: &[AuxiliaryPut],
-) -> Option<Acknowledged> {
-    let expressions = Acknowledgments::new(contract, contract).ok()?;
+) -> Result<Option<Acknowledged>, String> {
+    let expressions = Acknowledgments::new(contract, contract).map_err(|error| error.to_string())?;
     let parts = Parts { key: &names.key, attempt: &names.attempt, final_name: &names.final_name };
     let reader = Reader::new(session.clone(), Arc::clone(names), CancellationToken::new());
     let mut best = None;
-    for name in reader.acknowledgments(MOST_ACKNOWLEDGMENTS).await.unwrap_or_default() {
+    for name in reader.acknowledgments(MOST_ACKNOWLEDGMENTS).await.map_err(|error| error.to_string())? {
         let most = u32::try_from(MAX_BYTES + 1).unwrap_or(u32::MAX);
-        let Ok(bytes) = reader.read(&name, 0, most).await else { continue };
+        let bytes = reader.read(&name, 0, most).await.map_err(|error| error.to_string())?;
         let file = File {
             name: &name,
             bytes: &bytes,
@@ -134,10 +136,18 @@ pub async fn acknowledgment_that_weighs_most(
         };
         match expressions.read(file, parts) {
             // What speaks against a delivery weighs more than what speaks for it.
-            Ok(said) if said.says != "accepted" => return Some(said),
-            Ok(said) => best = best.or(Some(said)),
+            Ok(said) if said.says != "accepted" => return Ok(Some(said)),
+            // One that names the attempt or the content says more than one that names only the key.
+            Ok(said) => match &best {
+                Some(known) if names_more(known) || !names_more(&said) => {}
+                Some(_) | None => best = Some(said),
+            },
             Err(_) => {}
         }
     }
-    best
+    Ok(best)
+}
+
+const fn names_more(said: &Acknowledged) -> bool {
+    said.attempt.is_some() || said.sha256.is_some()
 }

@@ -3,6 +3,7 @@
 //! Every command says what it did or what to do next, speaks JSON on request, and ends with a code that scripts can use:
 //! 0 done, 1 failed, 2 wrong arguments, 3 not found, 4 refused as things stand, 5 could not be told: try again.
 
+mod database;
 pub mod demo;
 mod destination;
 mod explain;
@@ -59,6 +60,9 @@ enum Command {
     /// How destinations stand, and saying that one is mended.
     #[command(subcommand)]
     Destination(destination::DestinationCommand),
+    /// After a restore or failover: what waits for a person, and saying what was lost.
+    #[command(subcommand)]
+    Database(database::DatabaseCommand),
     /// Create, look at and cancel jobs.
     #[command(subcommand)]
     Job(job::JobCommand),
@@ -109,6 +113,7 @@ async fn run(common: &Common, output: &Output, command: Command) -> anyhow::Resu
         Command::Migrate(command) => command.run(&config()?, common.embedded, output).await,
         Command::Serve(command) => command.run(config()?, common.embedded, output).await,
         Command::Destination(command) => command.run(&config()?, common.embedded, output).await,
+        Command::Database(command) => command.run(&config()?, common.embedded, output).await,
         Command::Job(command) => command.run(&config()?, common.embedded, output).await,
         Command::Demo(command) => command.run(output).await,
     }

@@ -1,5 +1,6 @@
 //! Creation: the job, its delivery key and its first wake-up, in one statement.
 
+use sqlx::PgConnection;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -46,24 +47,7 @@ pub async fn create(pool: &Pool, job: NewJob) -> Result<Creation, StoreError> {
         ask: AskTheRow::AfterALostAnswer,
         landed: landed_if(|_| Some(())),
     };
-    let answer = boundary
-        .run(pool, async move |mut connection| {
-            let row = sqlx::query_file!(
-                "src/store/create.sql",
-                job.id,
-                job.tenant,
-                job.destination,
-                job.scope,
-                job.not_before,
-                job.priority,
-                job.delivery_key,
-                job.created_by
-            )
-            .fetch_optional(&mut *connection)
-            .await?;
-            Ok(row.map(|_| ()))
-        })
-        .await;
+    let answer = boundary.run(pool, async move |mut connection| insert(&mut connection, &job).await.map(Some)).await;
     match answer {
         Ok(Write::Written(())) => Ok(Creation::Created),
         // The statement inserts or fails, so it is only after a lost answer that the row can be missing; the insert
@@ -71,14 +55,35 @@ pub async fn create(pool: &Pool, job: NewJob) -> Result<Creation, StoreError> {
         Ok(Write::Refused(_) | Write::Absent) => {
             Err(StoreError::MaybeCommitted { act: "create", source: "the row is not there (yet)".into() })
         }
-        Err(error) => match (error.code(), error.constraint()) {
-            (Some(sqlstate::UNIQUE_VIOLATION), Some("pk_deliveries" | "uq_export_jobs_original_key")) => {
-                Ok(Creation::KeyTaken)
-            }
-            (Some(sqlstate::FOREIGN_KEY_VIOLATION), Some("fk_export_jobs_destination")) => {
-                Ok(Creation::NoSuchDestination)
-            }
-            _ => Err(error),
-        },
+        Err(error) => refusal(error),
+    }
+}
+
+/// The statement itself: job, key and first wake-up are there, or it failed.
+pub(super) async fn insert(connection: &mut PgConnection, job: &NewJob) -> Result<(), sqlx::Error> {
+    sqlx::query_file!(
+        "src/store/create.sql",
+        job.id,
+        job.tenant,
+        job.destination,
+        job.scope,
+        job.not_before,
+        job.priority,
+        job.delivery_key,
+        job.created_by
+    )
+    .fetch_one(connection)
+    .await
+    .map(drop)
+}
+
+/// What an error of the statement says about the request, if it is the request that was at fault.
+pub(super) fn refusal(error: StoreError) -> Result<Creation, StoreError> {
+    match (error.code(), error.constraint()) {
+        (Some(sqlstate::UNIQUE_VIOLATION), Some("pk_deliveries" | "uq_export_jobs_original_key")) => {
+            Ok(Creation::KeyTaken)
+        }
+        (Some(sqlstate::FOREIGN_KEY_VIOLATION), Some("fk_export_jobs_destination")) => Ok(Creation::NoSuchDestination),
+        _ => Err(error),
     }
 }

@@ -208,7 +208,10 @@ async fn look(
         let ours: Vec<_> =
             attempt.evidence.iter().filter_map(Evidence::look).flat_map(|look| look.auxiliary.clone()).collect();
         receipt.acknowledgment =
-            acknowledgment_that_weighs_most(session, names, &recorded.contract, there_before, &ours).await;
+            acknowledgment_that_weighs_most(session, names, &recorded.contract, there_before, &ours)
+                .await
+                .ok()
+                .flatten();
     }
     match observed {
         Ok(reported) => {

@@ -82,7 +82,8 @@ async fn rcv_04_rcv_07_a_crash_after_the_publish_is_completed_from_evidence_and_
 }
 
 #[tokio::test]
-async fn rcv_08_a_late_receipt_of_an_attempt_that_was_taken_over_is_kept_and_changes_nothing() -> anyhow::Result<()> {
+async fn rcv_08_lse_03_a_late_receipt_of_an_attempt_that_was_taken_over_is_kept_and_changes_nothing()
+-> anyhow::Result<()> {
     let mut silent = Silent::at(renames(), agreed(ONE_STEP), When::Before, Action::Rename).await?;
     assert_eq!(silent.taken_over().await?.status, Status::OutcomeUnknown);
     silent.gate.open();

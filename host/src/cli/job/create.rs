@@ -1,5 +1,7 @@
 //! `waybill job create`: one export, one file, to be delivered once.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, bail};
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -7,7 +9,10 @@ use uuid::Uuid;
 use super::arguments::{pair, timestamp};
 use crate::cli::Ended;
 use crate::cli::output::Output;
-use crate::store::{self, Creation, NewJob};
+use crate::store::{self, CreatedOnce, Creation, KeyedCreation, NewJob};
+
+/// How long a request waits for one with the same key that is still in flight.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Create {
@@ -23,6 +28,9 @@ pub(in crate::cli) struct Create {
     /// The delivery key, by which the partner knows the delivery. Minted if absent; it never changes.
     #[arg(long)]
     key: Option<String>,
+    /// Your own name for this request, unique in the tenant: sent again with it, the request makes no second job.
+    #[arg(long, value_name = "KEY", value_parser = idempotency_key)]
+    idempotency_key: Option<String>,
     /// Not before this time (RFC 3339, for example 2026-12-01T06:00:00Z).
     #[arg(long, value_parser = timestamp)]
     not_before: Option<OffsetDateTime>,
@@ -39,6 +47,7 @@ impl Create {
         let scope: serde_json::Map<String, serde_json::Value> =
             self.scope.into_iter().map(|(name, value)| (name, value.into())).collect();
         let id = Uuid::now_v7();
+        let names_delivery_key = self.key.is_some();
         let delivery_key = self.key.unwrap_or_else(|| Uuid::new_v4().simple().to_string());
         let job = NewJob {
             id,
@@ -50,16 +59,45 @@ impl Create {
             delivery_key: delivery_key.clone(),
             created_by: self.created_by,
         };
-        match store::create(pool, job)
-            .await
-            .context("the job was not confirmed; look with `waybill job list` before creating it again")?
-        {
-            Creation::Created => {
-                output.answer(&serde_json::json!({ "job": id, "delivery_key": delivery_key }), || {
-                    format!("created job {id}\ndelivery key  {delivery_key}\nfollow it with: waybill job explain {id} --tenant {}", self.tenant)
-                })?;
-                Ok(Ended::Done)
+        let created = match self.idempotency_key {
+            None => store::create(pool, job)
+                .await
+                .context("the job was not confirmed; look with `waybill job list` before creating it again")?,
+            Some(key) => {
+                let request =
+                    KeyedCreation { idempotency_key: key.clone(), job, names_delivery_key, lock_timeout: LOCK_TIMEOUT };
+                match store::create_once(pool, request).await.context(
+                    "the job was not confirmed; send the same command again, with the same --idempotency-key",
+                )? {
+                    CreatedOnce::Created(made) | CreatedOnce::Again(made) => {
+                        return told(output, self.tenant, made.job, &made.delivery_key);
+                    }
+                    CreatedOnce::OtherContent { used_by } => {
+                        let sentence = format!(
+                            "the idempotency key {key:?} was used by {used_by} for another request; nothing was created. Use a new key, or send that request as it was"
+                        );
+                        output
+                            .answer(&serde_json::json!({ "outcome": "OtherContent", "sentence": sentence }), || {
+                                format!("OtherContent: {sentence}")
+                            })?;
+                        return Ok(Ended::Refused);
+                    }
+                    CreatedOnce::InFlight => {
+                        let sentence = format!(
+                            "another request with the idempotency key {key:?} or this delivery key has not ended; nothing was created. Send the same command again"
+                        );
+                        output.answer(&serde_json::json!({ "outcome": "InFlight", "sentence": sentence }), || {
+                            format!("InFlight: {sentence}")
+                        })?;
+                        return Ok(Ended::TryAgain);
+                    }
+                    CreatedOnce::KeyTaken => Creation::KeyTaken,
+                    CreatedOnce::NoSuchDestination => Creation::NoSuchDestination,
+                }
             }
+        };
+        match created {
+            Creation::Created => told(output, self.tenant, id, &delivery_key),
             Creation::KeyTaken => {
                 bail!(
                     "the tenant has a delivery with the key {delivery_key:?} already; nothing was created. Use another key, or look at the job that has it"
@@ -71,5 +109,20 @@ impl Create {
                 self.destination
             ),
         }
+    }
+}
+
+fn told(output: &Output, tenant: Uuid, job: Uuid, delivery_key: &str) -> anyhow::Result<Ended> {
+    // The same answer for the first submission and for one sent again.
+    output.answer(&serde_json::json!({ "job": job, "delivery_key": delivery_key }), || {
+        format!("created job {job}\ndelivery key  {delivery_key}\nfollow it with: waybill job explain {job} --tenant {tenant}")
+    })?;
+    Ok(Ended::Done)
+}
+
+fn idempotency_key(text: &str) -> Result<String, String> {
+    match text.chars().count() {
+        1..=255 if !text.trim().is_empty() => Ok(text.to_owned()),
+        _ => Err("it has 1 to 255 characters".to_owned()),
     }
 }

@@ -25,7 +25,10 @@ use crate::job::status::Role;
 pub(super) enum JobCommand {
     /// Create a job: one export, one file, to be delivered once.
     #[command(
-        after_help = "Example:\n  waybill job create --tenant 6f1… --destination 0b2… --scope region=emea --as ada@example.com"
+        after_help = "Example:\n  waybill job create --tenant 6f1… --destination 0b2… --scope region=emea --as ada@example.com\n  \
+waybill job create --tenant 6f1… --destination 0b2… --scope region=emea --as ada@example.com --idempotency-key order-4711\n\n\
+With --idempotency-key the same command sent twice makes one job and prints the same job. Exit code 4: the key was used for\n\
+another request; 5: the first one is still in flight, send it again."
     )]
     Create(create::Create),
     /// List a tenant's jobs, newest first.
