@@ -20,7 +20,7 @@ pub struct HeldBack {
     pub queued: i64,
     /// Running or Delivering, and neither requeued nor taken over when their lease ends.
     pub owned: i64,
-    /// OutcomeUnknown without a publish fence, which proves nothing.
+    /// `OutcomeUnknown` without a publish fence, which proves nothing.
     pub unproven: i64,
 }
 

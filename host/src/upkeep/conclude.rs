@@ -9,10 +9,9 @@ pub(super) fn ground(proof: Proof, inspection: &Inspection) -> Ground {
     let acknowledged = inspection.facts.as_ref().is_some_and(|facts| matches!(facts.publish, Publish::Acknowledged(_)));
     match proof {
         Proof::AcknowledgedAttempt if names_the_attempt(inspection) => Ground::Attempt,
-        Proof::AcknowledgedAttempt => Ground::Content,
         Proof::Collected => Ground::Attempt,
         Proof::Checksum | Proof::NewerTime if acknowledged => Ground::Attempt,
-        Proof::Checksum => Ground::Content,
+        Proof::AcknowledgedAttempt | Proof::Checksum => Ground::Content,
         Proof::AcknowledgedKey | Proof::Listing | Proof::NameAndSize | Proof::NewerTime => Ground::Listing,
     }
 }

@@ -16,7 +16,7 @@ use crate::delivery::HeldBuilds;
 const OCCUPIED: (Status, Option<FailureReason>) = (Status::Failed, Some(FailureReason::FinalNameOccupied));
 const ORIGINAL: (Status, Option<FailureReason>) = (Status::Failed, Some(FailureReason::OriginalDelivered));
 
-/// An original whose RENAME is held for good, and which is OutcomeUnknown.
+/// An original whose RENAME is held for good, and which is `OutcomeUnknown`.
 async fn unknown_original(contract: &str, read_back_mib: u32) -> anyhow::Result<Silent> {
     let mut plan = agreed(contract);
     plan.manifest = plan.manifest.replace("read_back_mib = 0", &format!("read_back_mib = {read_back_mib}"));
@@ -189,10 +189,9 @@ async fn aut_05_a_replacement_of_an_original_that_was_reconciled_to_completed_se
 
 #[tokio::test]
 async fn lse_03_a_takeover_before_the_fence_ends_the_upload_and_removes_its_temporary() -> anyhow::Result<()> {
-    let mut silent = Silent::held(renames(), agreed(ONE_STEP), |_, when, action, path| {
-        when == When::Before && action == Action::Close && path.ends_with(".part")
-    })
-    .await?;
+    let mut silent =
+        Silent::held(renames(), agreed(ONE_STEP), |_, when, action, _| when == When::Before && action == Action::Close)
+            .await?;
     // The first closes are those of the proof on scratch names; the attempt's own comes after them.
     let job = silent.job;
     let temporary = silent.temporary().await?;

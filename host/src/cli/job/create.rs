@@ -70,7 +70,7 @@ impl Create {
                     "the job was not confirmed; send the same command again, with the same --idempotency-key",
                 )? {
                     CreatedOnce::Created(made) | CreatedOnce::Again(made) => {
-                        return told(output, self.tenant, made.job, &made.delivery_key);
+                        return told(*output, self.tenant, made.job, &made.delivery_key);
                     }
                     CreatedOnce::OtherContent { used_by } => {
                         let sentence = format!(
@@ -97,7 +97,7 @@ impl Create {
             }
         };
         match created {
-            Creation::Created => told(output, self.tenant, id, &delivery_key),
+            Creation::Created => told(*output, self.tenant, id, &delivery_key),
             Creation::KeyTaken => {
                 bail!(
                     "the tenant has a delivery with the key {delivery_key:?} already; nothing was created. Use another key, or look at the job that has it"
@@ -112,7 +112,7 @@ impl Create {
     }
 }
 
-fn told(output: &Output, tenant: Uuid, job: Uuid, delivery_key: &str) -> anyhow::Result<Ended> {
+fn told(output: Output, tenant: Uuid, job: Uuid, delivery_key: &str) -> anyhow::Result<Ended> {
     // The same answer for the first submission and for one sent again.
     output.answer(&serde_json::json!({ "job": job, "delivery_key": delivery_key }), || {
         format!("created job {job}\ndelivery key  {delivery_key}\nfollow it with: waybill job explain {job} --tenant {tenant}")

@@ -40,11 +40,11 @@ pub const fn worth_removing(facts: &Facts, leave: Leave) -> bool {
         && leave.one_name_space
         && matches!(facts.acceptance, Acceptance::None)
         && matches!(facts.temporary, Temporary::Whole | Temporary::There)
-        && match (form, facts.baseline, facts.final_name) {
-            (Form::Link | Form::Rename { one_step: true }, Baseline::Absent, FinalName::Absent) => true,
-            (Form::Over { one_step: true }, Baseline::Present(Since::Unchanged), FinalName::Present { .. }) => true,
-            _ => false,
-        }
+        && matches!(
+            (form, facts.baseline, facts.final_name),
+            (Form::Link | Form::Rename { one_step: true }, Baseline::Absent, FinalName::Absent)
+                | (Form::Over { one_step: true }, Baseline::Present(Since::Unchanged), FinalName::Present { .. })
+        )
 }
 
 /// Concludes at a look that came after our removal and after the contract's `settle` time (a look that came earlier
