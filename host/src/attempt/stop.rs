@@ -53,3 +53,19 @@ impl Stop {
         &self.token
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lse_03_a_lost_job_is_told_also_after_a_stop_request_and_nothing_else_is() {
+        let stop = Stop::new();
+        stop.signal(StopReason::Requested);
+        stop.signal(StopReason::ShuttingDown);
+        assert!(!stop.lost().is_cancelled(), "past cutoff 2 neither ends an upload");
+        stop.signal(StopReason::OwnershipLost);
+        assert!(stop.lost().is_cancelled());
+        assert_eq!(stop.reason(), Some(StopReason::Requested));
+    }
+}

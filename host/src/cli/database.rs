@@ -31,13 +31,12 @@ Exit code 0: recorded; 3: no such job; 4: nothing waits for it. See first: waybi
 pub(super) struct Show {}
 
 #[derive(Debug, clap::Args)]
-#[group(id = "of", required = true, multiple = false, args = ["job", "all"])]
 pub(super) struct Accept {
     /// The one job it is about.
-    #[arg(long, value_name = "UUID")]
+    #[arg(long, value_name = "UUID", conflicts_with = "all")]
     job: Option<Uuid>,
     /// All jobs that were known before.
-    #[arg(long)]
+    #[arg(long, required_unless_present = "job")]
     all: bool,
     /// What was lost, in your words; "nothing" and why, if so.
     #[arg(long, value_name = "WORDS")]

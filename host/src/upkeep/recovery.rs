@@ -10,6 +10,7 @@
 //! only loses its job.
 
 use std::collections::BTreeMap;
+use std::error::Error as _;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -59,6 +60,8 @@ pub struct Recovered {
     /// Nominated and not taken over: renewed or ended meanwhile, another run was faster, or a person has to say first what a
     /// database lost.
     pub left: u32,
+    /// The database refused, or a row could not be read: told in the log, and no reason to leave the others silent.
+    pub failed: u32,
     /// Nothing was tried, because the database has only just come back.
     pub waiting: bool,
 }
@@ -91,10 +94,16 @@ impl Recovery {
                 .map(async |expired| (expired.case(self.settings.max_attempts), self.take_over(expired).await))
                 .buffer_unordered(AT_ONCE);
             while let Some((case, answer)) = takeovers.next().await {
-                if answer? {
-                    *recovered.taken_over.entry(name(case)).or_default() += 1;
-                } else {
-                    recovered.left += 1;
+                match answer {
+                    Ok(true) => *recovered.taken_over.entry(name(case)).or_default() += 1,
+                    Ok(false) => recovered.left += 1,
+                    Err(error @ (StoreError::NeverSent { .. } | StoreError::MaybeCommitted { .. })) => {
+                        return Err(error);
+                    }
+                    Err(error @ (StoreError::Answered { .. } | StoreError::Unreadable { .. })) => {
+                        tracing::error!(case = name(case), %error, source = error.source().map(tracing::field::display), "a silent attempt could not be taken over");
+                        recovered.failed += 1;
+                    }
                 }
             }
             drop(takeovers);

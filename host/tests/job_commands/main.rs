@@ -3,6 +3,7 @@
 //! It is here and not in the suite because only a package's own tests are promised its built program.
 
 mod corrections;
+mod creations;
 mod edits;
 mod explained;
 mod help;

@@ -75,28 +75,33 @@ impl Stage {
         Ok(id)
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    fn command(&self, group: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_waybill"));
         command
             .env_clear()
             .env("WAYBILL_DATABASE_URL", self.database.url())
             .env("WAYBILL_TENANT", self.tenant.to_string())
             .env("WAYBILL_AS", "rosa")
-            .args(["job"])
+            .arg(group)
             .args(arguments);
         command
     }
 
     /// Runs `waybill job …` as rosa, in this tenant.
     pub fn waybill(&self, arguments: &[&str]) -> anyhow::Result<Ended> {
-        let output = self.command(arguments).output()?;
+        self.program("job", arguments)
+    }
+
+    /// Runs `waybill GROUP …` in the same way.
+    pub fn program(&self, group: &str, arguments: &[&str]) -> anyhow::Result<Ended> {
+        let output = self.command(group, arguments).output()?;
         let said = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
         Ok(Ended { code: output.status.code().context("ended by a signal")?, said })
     }
 
     /// Starts it and leaves it running.
     pub fn start(&self, arguments: &[&str]) -> anyhow::Result<std::process::Child> {
-        Ok(self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)
+        Ok(self.command("job", arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)
     }
 
     pub async fn queued(&self) -> anyhow::Result<Uuid> {

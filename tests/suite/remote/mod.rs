@@ -15,6 +15,7 @@ use anyhow::Context;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 use waybill::job::contract::{Auxiliary, Contract};
 use waybill::job::evidence::{Answer, PublishForm};
 use waybill::job::names::NamePattern;
@@ -160,13 +161,25 @@ impl Journal for Record {
 }
 
 fn writer(session: &Session, names: &Arc<Names>, file: &SpoolFile, form: PublishForm, record: &Arc<Record>) -> Writer {
+    losing(session, names, file, form, record, &CancellationToken::new())
+}
+
+/// The hand of an attempt that has lost its job once the token fires.
+fn losing(
+    session: &Session,
+    names: &Arc<Names>,
+    file: &SpoolFile,
+    form: PublishForm,
+    record: &Arc<Record>,
+    lost: &CancellationToken,
+) -> Writer {
     Writer::new(WriterParts {
         session: session.clone(),
         names: Arc::clone(names),
         file: file.clone(),
         licence: Licence { form, overwrite_agreed: form.overwrites(), baseline_showed_file: form.overwrites() },
         listing_hidden: false,
-        lost: tokio_util::sync::CancellationToken::new(),
+        lost: lost.clone(),
         fence: Arc::clone(record) as Arc<dyn Fence>,
         journal: Arc::clone(record) as Arc<dyn Journal>,
     })

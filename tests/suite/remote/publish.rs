@@ -10,7 +10,7 @@ use waybill::remote::{Reader, RemoteError};
 use waybill_tests::operations::Operation;
 use waybill_tests::sftp_server::{Action, Behaviour, Fault, HardLink, RenameOver, When};
 
-use super::{PATIENCE, Partner, Record, built, names, writer};
+use super::{PATIENCE, Partner, Record, built, losing, names, writer};
 
 const FORMS: [(PublishForm, Action); 5] = [
     (PublishForm::Link, Action::Link),
@@ -247,5 +247,58 @@ async fn plg_04_a_reader_sees_declared_names_only_and_stops_when_told() -> anyho
     assert_eq!(entries, ["k.csv"], "others' names are not shown");
     stop.cancel();
     assert_eq!(reader.stat("k.csv").await, Err(RemoteError::Stopped));
+    Ok(())
+}
+
+#[tokio::test]
+async fn lse_03_a_job_that_is_lost_during_the_upload_ends_it_and_lets_the_temporary_be_removed() -> anyhow::Result<()> {
+    let partner = Partner::start(Behaviour::default()).await?;
+    let (session, names, record) = (partner.session().await?, names("k")?, Arc::new(Record::default()));
+    // Three blocks of the spool: two are read ahead, and the third is never asked for.
+    let file = built(&partner.directory, &vec![b'x'; 3 * 512 * 1024]).await?;
+    let lost = CancellationToken::new();
+    let writer = losing(&session, &names, &file, PublishForm::Link, &record, &lost);
+    let gate = partner.server.hold(When::Before, Action::Write);
+    let sending = tokio::spawn({
+        let writer = writer.clone();
+        async move { writer.send().await }
+    });
+    gate.reached().await?;
+    lost.cancel();
+    gate.open();
+    let error = sending.await?.unwrap_err();
+    assert!(matches!(&error, RemoteError::NotSent { why } if why.contains("lost the job")), "{error:?}");
+    let temporary = names.temporary.clone().unwrap();
+    let sent = partner.server.read(&temporary).map(|bytes| bytes.len());
+    assert!(sent.is_some_and(|sent| sent < 3 * 512 * 1024), "the upload went on to its end: {sent:?}");
+    assert!(matches!(writer.publish().await, Err(RemoteError::Forbidden { .. })));
+    let sending = writer.outcome(PATIENCE).await;
+    assert_eq!((sending.sent, sending.publish), (None, None));
+    assert!(writer.remove_temporary().await?);
+    assert_eq!(partner.server.read(&temporary), None);
+    Ok(())
+}
+
+#[tokio::test]
+async fn lse_03_a_job_that_is_lost_past_the_fence_ends_nothing() -> anyhow::Result<()> {
+    for (form, action) in [(PublishForm::Rename, Action::Rename), (PublishForm::ExclusiveCreate, Action::Write)] {
+        let partner = Partner::start(behaviour(form)).await?;
+        let (session, names, record) = (partner.session().await?, names("k")?, Arc::new(Record::default()));
+        let file = built(&partner.directory, &vec![b'x'; 3 * 512 * 1024]).await?;
+        let lost = CancellationToken::new();
+        let writer = losing(&session, &names, &file, form, &record, &lost);
+        writer.send().await?;
+        let gate = partner.server.hold(When::Before, action);
+        let publishing = tokio::spawn({
+            let writer = writer.clone();
+            async move { writer.publish().await }
+        });
+        gate.reached().await?;
+        lost.cancel();
+        gate.open();
+        publishing.await??;
+        let whole = partner.server.read("k.csv").map(|bytes| bytes.len());
+        assert_eq!(whole, Some(3 * 512 * 1024), "{form:?}");
+    }
     Ok(())
 }

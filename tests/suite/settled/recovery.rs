@@ -241,3 +241,33 @@ async fn rcv_13_an_outage_that_recovery_saw_makes_it_wait_again() -> anyhow::Res
     assert!(back.waiting, "what expired during an outage was taken over at once: {back:?}");
     Ok(())
 }
+
+#[tokio::test]
+async fn rcv_01_an_attempt_whose_takeover_the_database_refuses_keeps_no_other_one_silent() -> anyhow::Result<()> {
+    let server = SftpServer::start(Behaviour::default()).await?;
+    let directory = tempfile::tempdir()?;
+    let house = House::before(&Reach::in_process(&server, directory.path())?, quiet()).await?;
+    let dispatcher = house.dispatcher().await?;
+    server.always(When::Before, Action::RealPath, waybill_tests::sftp_server::Fault::Hang);
+    let jobs = [house.create().await?, house.create().await?, house.create().await?];
+    let worker = house.worker().await?;
+    for id in jobs {
+        house.until(id, Status::Running).await?;
+    }
+    worker.crash();
+    dispatcher.stop().await?;
+    // The first in the scan's order cannot be written by anybody.
+    let statement = format!(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$;
+         CREATE TRIGGER refuse BEFORE UPDATE OF status ON export_jobs FOR EACH ROW WHEN (OLD.id = '{}') EXECUTE FUNCTION refuse()",
+        jobs[0]
+    );
+    sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&house.admin).await?;
+    for id in jobs {
+        house.expire_lease(id).await?;
+    }
+    let ran = house.recovery().await?.run_once().await?;
+    assert_eq!((ran.failed, ran.taken_over.get("requeued")), (1, Some(&2)), "{ran:?}");
+    assert_eq!(house.job(jobs[0]).await?.status, Status::Running);
+    Ok(())
+}
