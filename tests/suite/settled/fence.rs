@@ -6,9 +6,10 @@ use waybill::job::evidence::{Answer, Evidence};
 use waybill::job::status::{EventKind, Role, Status};
 use waybill::store;
 use waybill::upkeep::Looked;
-use waybill_tests::sftp_server::{Action, Behaviour, RenameSteps, When};
+use waybill_tests::sftp_server::{Action, Behaviour, Fault, Gate, RenameSteps, When};
 use waybill_tests::{Plan, wait};
 
+use super::replacements::reconciled_to_completed;
 use super::{COMPLETED, NOT_DELIVERED, ONE_STEP, Silent, UNKNOWN, agreed, renames};
 
 /// An attempt whose RENAME is held before it happens, taken over.
@@ -257,5 +258,28 @@ async fn fen_11_without_the_looks_lease_or_once_it_is_settled_no_removal_is_inte
     let settle = "UPDATE export_jobs SET status = 'Completed' WHERE id = $1";
     sqlx::query(settle).bind(silent.job).execute(&mut silent.house.unguarded().await?).await?;
     assert!(!store::intend_removal(&pool, &look, "run", "x", lease).await?.is_written(), "it is settled");
+    Ok(())
+}
+
+#[tokio::test]
+async fn fen_11_an_outcome_that_a_person_settles_during_the_look_keeps_its_temporary() -> anyhow::Result<()> {
+    let silent = cut_before(renames(), agreed(ONE_STEP)).await?;
+    let temporary = silent.temporary().await?;
+    let (gate, name) = (Gate::default(), temporary.clone());
+    let held = gate.clone();
+    silent.server.hook(move |event| {
+        let look = event.when == When::Before && event.action == Action::Stat && event.path.ends_with(&name);
+        look.then(|| Fault::Wait(held.clone()))
+    });
+    silent.house.look_is_due(silent.job).await?;
+    let reconciler = silent.house.reconciler().await?;
+    let run = tokio::spawn(async move { reconciler.run_once().await });
+    gate.reached().await?;
+    reconciled_to_completed(&silent).await?;
+    gate.open();
+    assert_eq!(run.await??, [Looked::Open]);
+    assert_eq!(silent.removals().await?, 0);
+    assert!(silent.server.read(&temporary).is_some());
+    assert_eq!(silent.stands().await?, COMPLETED);
     Ok(())
 }

@@ -49,7 +49,7 @@ async fn ended(silent: &Silent, replacement: Uuid) -> anyhow::Result<Job> {
 }
 
 /// A person says that the original was delivered.
-async fn reconciled_to_completed(silent: &Silent) -> anyhow::Result<()> {
+pub async fn reconciled_to_completed(silent: &Silent) -> anyhow::Result<()> {
     let pool = silent.house.database.store(Role::Corrector).await?;
     let attempt = silent.house.job(silent.job).await?.attempt.unwrap_or_default();
     let decision = Decision::new("rosa", "the partner has it", "call 17")?;
@@ -68,9 +68,7 @@ async fn reconciled_to_completed(silent: &Silent) -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn rpl_05_the_originals_file_is_recognised_and_nothing_is_uploaded() -> anyhow::Result<()> {
-    let acknowledged = format!(
-        "{ONE_STEP}\n[contract.acknowledgment]\nname = '{{final}}.ack'\naccept = '^ok (?P<key>\\S+)'\nperiod_seconds = 3600"
-    );
+    let acknowledged = acknowledging();
     let sized = format!("{ONE_STEP}\nname_and_size_identify = true");
     for (contract, read_back_mib, acknowledges) in
         [(ONE_STEP, 1, false), (sized.as_str(), 0, false), (acknowledged.as_str(), 0, true)]
@@ -89,6 +87,37 @@ async fn rpl_05_the_originals_file_is_recognised_and_nothing_is_uploaded() -> an
         let now = silent.server.operations().iter().filter(|done| done.operation.creates().is_some()).count();
         assert_eq!((now, silent.server.read(&silent.name())), (created, Some(bytes)), "{contract}");
     }
+    Ok(())
+}
+
+fn acknowledging() -> String {
+    format!(
+        "{ONE_STEP}\n[contract.acknowledgment]\nname = '{{final}}.ack'\naccept = '^ok (?P<key>\\S+)'\nperiod_seconds = 3600"
+    )
+}
+
+#[tokio::test]
+async fn rpl_05_while_the_partners_word_on_the_original_cannot_be_read_nothing_is_sent() -> anyhow::Result<()> {
+    let silent = unknown_original(&acknowledging(), 0).await?;
+    // The partner has collected and acknowledged the original's file, and its answers cannot be listed.
+    let key = silent.house.job(silent.job).await?.delivery_key;
+    silent.server.put(&format!("{}.ack", silent.name()), format!("ok {key}\n").into_bytes())?;
+    silent.server.always(When::Before, Action::List, Fault::refuse(4, "not now"));
+    let created = silent.server.operations().iter().filter(|done| done.operation.creates().is_some()).count();
+    let replacement = replace(&silent, None).await?;
+    let dispatcher = silent.house.dispatcher().await?;
+    wait::until("the replacement to be handed back", async || {
+        let events = silent.house.events(replacement).await?;
+        Ok(events.iter().any(|event| event.kind == EventKind::ReleasedByWorker).then_some(()))
+    })
+    .await?;
+    let now = silent.server.operations().iter().filter(|done| done.operation.creates().is_some()).count();
+    assert_eq!(now, created, "something was sent");
+    // Once they can be, it is told that the original was delivered.
+    silent.server.clear_hooks();
+    let job = silent.house.until_ended(replacement).await?;
+    assert_eq!((job.status, job.failure_reason), ORIGINAL);
+    dispatcher.stop().await?;
     Ok(())
 }
 
