@@ -1,97 +1,11 @@
-//! SFTP version 3 as bytes: packets, and a server that answers each request with the very bytes that a test wrote.
+//! A server that answers each request with the very bytes that a test wrote.
 
 use std::sync::Arc;
 
-use anyhow::Context;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+pub use waybill::remote::simulated::packets::{Request, packet, read, request, string};
 
 use crate::ssh::{Opened, SshServer};
-
-/// The type bytes of packets.
-pub mod request {
-    pub const INIT: u8 = 1;
-    pub const VERSION: u8 = 2;
-    pub const OPEN: u8 = 3;
-    pub const CLOSE: u8 = 4;
-    pub const READ: u8 = 5;
-    pub const WRITE: u8 = 6;
-    pub const LSTAT: u8 = 7;
-    pub const FSTAT: u8 = 8;
-    pub const SETSTAT: u8 = 9;
-    pub const FSETSTAT: u8 = 10;
-    pub const OPENDIR: u8 = 11;
-    pub const READDIR: u8 = 12;
-    pub const REMOVE: u8 = 13;
-    pub const REALPATH: u8 = 16;
-    pub const STAT: u8 = 17;
-    pub const RENAME: u8 = 18;
-    pub const STATUS: u8 = 101;
-    pub const HANDLE: u8 = 102;
-    pub const DATA: u8 = 103;
-    pub const NAME: u8 = 104;
-    pub const ATTRS: u8 = 105;
-    pub const EXTENDED: u8 = 200;
-}
-
-/// The longest packet that this side reads.
-const PACKET_LIMIT_BYTES: u32 = 1024 * 1024;
-
-/// A packet: its type, and what follows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
-    pub kind: u8,
-    pub body: Vec<u8>,
-}
-
-impl Request {
-    /// Every packet but INIT and VERSION starts with it.
-    pub fn id(&self) -> anyhow::Result<u32> {
-        self.number(0)
-    }
-
-    /// Of a STATUS.
-    pub fn status_code(&self) -> anyhow::Result<u32> {
-        self.number(4)
-    }
-
-    /// The first string after the id: a path or a handle.
-    pub fn first_string(&self) -> anyhow::Result<&[u8]> {
-        let length = usize::try_from(self.number(4)?)?;
-        self.body.get(8..8 + length).context("a packet ends inside its first string")
-    }
-
-    fn number(&self, at: usize) -> anyhow::Result<u32> {
-        let bytes =
-            self.body.get(at..at + 4).with_context(|| format!("a packet of type {} is too short", self.kind))?;
-        Ok(u32::from_be_bytes(bytes.try_into()?))
-    }
-}
-
-/// The next packet; `None` at the end of the stream.
-pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> anyhow::Result<Option<Request>> {
-    let length = match stream.read_u32().await {
-        Ok(length) => length,
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    anyhow::ensure!((1..=PACKET_LIMIT_BYTES).contains(&length), "a packet of {length} bytes");
-    let kind = stream.read_u8().await?;
-    let mut body = vec![0; usize::try_from(length - 1)?];
-    stream.read_exact(&mut body).await?;
-    Ok(Some(Request { kind, body }))
-}
-
-/// A packet with its length.
-pub fn packet(kind: u8, body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(body.len() + 1).unwrap_or(u32::MAX);
-    [&length.to_be_bytes()[..], &[kind], body].concat()
-}
-
-/// A string with its length, of any bytes.
-pub fn string(bytes: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-    [&length.to_be_bytes()[..], bytes].concat()
-}
 
 /// A STATUS of any code, with its two strings.
 pub fn status(id: u32, code: u32, text: &str) -> Vec<u8> {
@@ -152,7 +66,7 @@ where
 /// The same behind SSH on 127.0.0.1.
 pub async fn start(script: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static) -> anyhow::Result<SshServer> {
     let script: Script = Arc::new(script);
-    SshServer::start(move |Opened { stream, line }| {
+    let server = SshServer::start(move |Opened { stream, line }| {
         let script = script.clone();
         tokio::spawn(async move {
             if let Err(error) = serve(stream, script).await {
@@ -160,5 +74,6 @@ pub async fn start(script: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static)
             }
         });
     })
-    .await
+    .await?;
+    Ok(server)
 }

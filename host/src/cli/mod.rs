@@ -10,6 +10,7 @@ mod explain;
 mod job;
 mod migrate;
 mod output;
+mod plugin;
 mod serve;
 
 use std::path::PathBuf;
@@ -66,6 +67,9 @@ enum Command {
     /// Create, look at and cancel jobs.
     #[command(subcommand)]
     Job(job::JobCommand),
+    /// For the authors of bundles: test one alone, without a database.
+    #[command(subcommand)]
+    Plugin(plugin::PluginCommand),
     /// Show it all working: a private PostgreSQL, a private OpenSSH server, two partners, some twenty jobs.
     Demo(demo::Demo),
 }
@@ -93,8 +97,9 @@ impl Ended {
 /// Runs the command of this process.
 pub fn main() -> ExitCode {
     let Cli { common, command } = Cli::parse();
-    // The demo draws its own picture; a log line in between would tear it.
-    let filter = if matches!(command, Command::Demo(_)) && common.log == "info" { "error" } else { &common.log };
+    // The demo and a rehearsal draw their own pictures; a log line in between would tear them.
+    let draws = matches!(command, Command::Demo(_) | Command::Plugin(_));
+    let filter = if draws && common.log == "info" { "error" } else { &common.log };
     telemetry::start(if common.log_json { LogFormat::Json } else { LogFormat::Text }, filter);
     let output = Output::new(common.json);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -115,6 +120,7 @@ async fn run(common: &Common, output: &Output, command: Command) -> anyhow::Resu
         Command::Destination(command) => command.run(&config()?, common.embedded, output).await,
         Command::Database(command) => command.run(&config()?, common.embedded, output).await,
         Command::Job(command) => command.run(&config()?, common.embedded, output).await,
+        Command::Plugin(command) => command.run(output).await,
         Command::Demo(command) => command.run(output).await,
     }
 }

@@ -16,6 +16,7 @@ use super::call::{Bounds, CallError, run};
 use super::destinations::Destination;
 use super::engine;
 use super::manifest::Manifest;
+use super::measure::Usage;
 use super::reported::{Reported, bounded_name};
 use super::worlds::{self, About, State};
 use crate::job::facts::{FileFacts, Listing};
@@ -74,7 +75,7 @@ impl Bundle {
         stop: &CancellationToken,
     ) -> Result<Built, CallError> {
         let guest_job = guest_job(destination, job)?;
-        let state = self.state("build", job).with_building(Arc::clone(&destination.source), output);
+        let state = self.state("build", destination, job).with_building(Arc::clone(&destination.source), output);
         let bounds = Bounds { timeout: self.manifest.limits.build(), stop: Some(stop) };
         let world = self.prepared.builder.clone();
         let (state, built) = run(self.store(state), bounds, |mut store| async move {
@@ -104,7 +105,7 @@ impl Bundle {
         let guest_job = guest_job(destination, job)?;
         let bounds = Bounds { timeout: self.manifest.limits.call(), stop: Some(stop) };
         let world = self.prepared.destination.clone();
-        let (_, name) = run(self.store(self.state("final-name", job)), bounds, |mut store| async move {
+        let (_, name) = run(self.store(self.state("final-name", destination, job)), bounds, |mut store| async move {
             let outcome = async {
                 let instance = world.instantiate_async(&mut store).await?;
                 instance.call_final_name(&mut store, &guest_job).await
@@ -130,7 +131,7 @@ impl Bundle {
         let bounds = Bounds { timeout: self.manifest.limits.call(), stop: Some(stop) };
         let world = self.prepared.destination.clone();
         let asked = final_name.to_owned();
-        let (_, listing) = run(self.store(self.state("baseline", job)), bounds, |mut store| async move {
+        let (_, listing) = run(self.store(self.state("baseline", destination, job)), bounds, |mut store| async move {
             let outcome = async {
                 let instance = world.instantiate_async(&mut store).await?;
                 let look = store.data_mut().lend(reader)?;
@@ -162,7 +163,7 @@ impl Bundle {
         let before = worlds::guest_listing(before);
         let bounds = Bounds { timeout: self.manifest.limits.deliver(), stop: None };
         let world = self.prepared.destination.clone();
-        let (_, receipt) = run(self.store(self.state("deliver", job)), bounds, |mut store| async move {
+        let (_, receipt) = run(self.store(self.state("deliver", destination, job)), bounds, |mut store| async move {
             let outcome = async {
                 let instance = world.instantiate_async(&mut store).await?;
                 let look = store.data_mut().lend(reader)?;
@@ -190,22 +191,23 @@ impl Bundle {
         let before = before.map(worlds::guest_listing);
         let bounds = Bounds { timeout: self.manifest.limits.call(), stop: None };
         let world = self.prepared.destination.clone();
-        let (_, observation) = run(self.store(self.state("observe", job)), bounds, |mut store| async move {
-            let outcome = async {
-                let instance = world.instantiate_async(&mut store).await?;
-                let look = store.data_mut().lend(reader)?;
-                instance.call_observe(&mut store, &guest_job, &expected, before.as_ref(), look).await
-            };
-            let outcome = outcome.await;
-            (store, outcome)
-        })
-        .await?;
+        let (_, observation) =
+            run(self.store(self.state("observe", destination, job)), bounds, |mut store| async move {
+                let outcome = async {
+                    let instance = world.instantiate_async(&mut store).await?;
+                    let look = store.data_mut().lend(reader)?;
+                    instance.call_observe(&mut store, &guest_job, &expected, before.as_ref(), look).await
+                };
+                let outcome = outcome.await;
+                (store, outcome)
+            })
+            .await?;
         Ok(worlds::observation(observation))
     }
 
-    fn state(&self, call: &'static str, job: &ClaimedJob) -> State {
+    fn state(&self, call: &'static str, destination: &Destination, job: &ClaimedJob) -> State {
         let about = About { partner: self.partner.as_str().into(), call, job: job.id, attempt: job.attempt };
-        State::new(about, self.manifest.limits.memory_bytes())
+        State::new(about, self.manifest.limits.memory_bytes(), Usage::new(call, destination.meter.clone()))
     }
 
     fn store(&self, state: State) -> Store<State> {

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmtime::{Store, Trap};
 
@@ -113,6 +114,22 @@ pub(super) struct Bounds<'a> {
 
 /// Makes a call in its store and classifies its end. The state is handed back only with a result.
 pub(super) async fn run<T, Call, Running>(
+    store: Store<State>,
+    bounds: Bounds<'_>,
+    call: Call,
+) -> Result<(State, T), CallError>
+where
+    Call: FnOnce(Store<State>) -> Running,
+    Running: Future<Output = (Store<State>, wasmtime::Result<Result<T, Failure>>)>,
+{
+    let usage = store.data().usage.clone();
+    let began = Instant::now();
+    let called = run_bounded(store, bounds, call).await;
+    usage.ended(began.elapsed(), called.as_ref().err());
+    called
+}
+
+async fn run_bounded<T, Call, Running>(
     store: Store<State>,
     bounds: Bounds<'_>,
     call: Call,

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::document::{Document, DocumentError};
 use super::manifest::Manifest;
+use super::measure::Meter;
 use crate::job::facts::Sha256;
 use crate::job::model::Digests;
 use crate::policy::DestinationRules;
@@ -38,6 +39,8 @@ pub struct Destination {
     /// What an attempt works with; its claim records them.
     pub digests: Digests,
     pub(super) source: Arc<dyn OpenQuery>,
+    /// On a rehearsed destination.
+    pub(super) meter: Option<Meter>,
 }
 
 /// Opens the named queries of a destination. In operation [`Queries`]; rehearsals and tests give rows of their own.
@@ -232,6 +235,7 @@ fn destination(one: WrittenDestination, at: &At<'_>, shared: &Shared<'_>) -> Res
         queries: queries.keys().cloned().collect(),
         digests,
         source: Arc::new(Queries::new(one.tenant, queries)),
+        meter: None,
     })
 }
 

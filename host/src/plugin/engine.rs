@@ -10,6 +10,7 @@ use wasmtime::{Config, Engine, ResourceLimiter, Store};
 
 use super::call::{HostTrap, LimitKind};
 use super::error::PluginError;
+use super::measure::Usage;
 use super::worlds::State;
 
 /// How long a guest computes at most before it yields to the runtime.
@@ -68,11 +69,12 @@ pub(super) struct Consumption {
     memory_bytes: usize,
     memory_limit_bytes: usize,
     table_elements: usize,
+    usage: Usage,
 }
 
 impl Consumption {
-    pub(super) fn new(memory_limit_bytes: usize) -> Self {
-        Self { memory_bytes: 0, memory_limit_bytes, table_elements: 0 }
+    pub(super) fn new(memory_limit_bytes: usize, usage: Usage) -> Self {
+        Self { memory_bytes: 0, memory_limit_bytes, table_elements: 0, usage }
     }
 }
 
@@ -88,6 +90,7 @@ impl ResourceLimiter for Consumption {
             .into());
         }
         self.memory_bytes = total;
+        self.usage.memory(total);
         Ok(true)
     }
 
@@ -123,7 +126,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_over_all_memories_of_a_store() {
-        let mut consumption = Consumption::new(100);
+        let mut consumption = Consumption::new(100, Usage::default());
         assert!(consumption.memory_growing(0, 60, None).unwrap());
         let error = consumption.memory_growing(0, 60, None).unwrap_err();
         assert!(error.to_string().contains("120 bytes"), "{error}");

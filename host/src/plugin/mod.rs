@@ -18,8 +18,10 @@ mod document;
 mod engine;
 mod error;
 mod manifest;
+mod measure;
 mod patterns;
 mod registry;
+mod rehearsed;
 mod reported;
 mod worlds;
 
@@ -29,5 +31,6 @@ pub use destinations::{Destination, OpenQuery};
 pub use document::DocumentError;
 pub use error::{BundleError, BundleFault, PluginError};
 pub use manifest::{Limits, Manifest, NamePatterns};
+pub use measure::{Asked, Measured, Meter};
 pub use registry::{Loaded, PluginSettings, Plugins};
 pub use reported::{Reported, ReportedAcknowledgment};

@@ -103,10 +103,19 @@ impl Plugins {
 
     /// Reads one bundle. Compilation takes seconds for JavaScript and Python, and runs on the blocking pool.
     pub async fn load_one(&self, directory: &Path) -> Result<Bundle, BundleError> {
+        self.load_from(directory, true).await
+    }
+
+    /// Reads a bundle as its author has it: without the operator's `destinations.toml`, and so without destinations.
+    pub async fn load_alone(&self, directory: &Path) -> Result<Bundle, BundleError> {
+        self.load_from(directory, false).await
+    }
+
+    async fn load_from(&self, directory: &Path, operated: bool) -> Result<Bundle, BundleError> {
         let shown = directory.file_name().unwrap_or(directory.as_os_str()).to_string_lossy().into_owned();
         let shared = Arc::clone(&self.shared);
         let path = directory.to_owned();
-        let loading = tokio::task::spawn_blocking(move || load_bundle(&shared, &path)).await;
+        let loading = tokio::task::spawn_blocking(move || load_bundle(&shared, &path, operated)).await;
         let fault = match loading {
             Ok(Ok(bundle)) => return Ok(bundle),
             Ok(Err(fault)) => fault,
@@ -156,15 +165,18 @@ fn check_against(served: &[Arc<Bundle>], bundle: Bundle) -> Result<Bundle, Bundl
     }
 }
 
-fn load_bundle(shared: &SharedParts, directory: &Path) -> Result<Bundle, BundleFault> {
+fn load_bundle(shared: &SharedParts, directory: &Path, operated: bool) -> Result<Bundle, BundleFault> {
     let name = directory.file_name().and_then(|name| name.to_str()).ok_or(BundleFault::DirectoryName)?;
     let manifest = Manifest::parse(&read_text(directory, manifest::FILE)?).map_err(BundleFault::Document)?;
     // Texts first: their faults are told without waiting for a compiler.
-    let destinations_text = read_text(directory, destinations::FILE)?;
+    let destinations_text = if operated { Some(read_text(directory, destinations::FILE)?) } else { None };
     let builder = read_component(directory, &manifest.builder)?;
     let destination = read_component(directory, &manifest.destination)?;
     let described = Shared { manifest: &manifest, builder: builder.sha256, destination: destination.sha256, directory };
-    let destinations = destinations::parse(&destinations_text, &described).map_err(BundleFault::Document)?;
+    let destinations = match destinations_text {
+        Some(text) => destinations::parse(&text, &described).map_err(BundleFault::Document)?,
+        None => Vec::new(),
+    };
 
     let compiled = builder.compile(shared, World::Builder)?;
     let builder = shared

@@ -9,6 +9,8 @@
 //! The rule: nothing that the partner could act on is created before the fence is committed, and no request whose
 //! effect matters is sent twice. What is known about a failure's effect is its type, [`RemoteError`].
 //!
+//! [`simulated`] is a server in this process, for rehearsals and tests.
+//!
 //! Not promised: that a server's yes is true. Whoever needs to know looks again.
 
 mod endpoint;
@@ -20,6 +22,7 @@ mod names;
 mod prove;
 mod reader;
 pub mod sftp;
+pub mod simulated;
 mod writer;
 
 pub use endpoint::{Endpoint, SecretRef};

@@ -5,6 +5,7 @@
 //! held while a file is delivered. This is the only place with SQL that was not written by us; it runs read-only,
 //! under the login that the operator gave.
 
+mod file;
 mod postgres;
 mod query;
 mod value;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use file::{FileRows, RowsFault};
 use futures::future::BoxFuture;
 pub use query::check_query;
 use uuid::Uuid;

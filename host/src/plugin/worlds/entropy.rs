@@ -11,6 +11,7 @@ const MOST_BYTES: u32 = 65_536;
 
 impl Host for State {
     async fn random(&mut self, bytes: u32) -> wasmtime::Result<Vec<u8>> {
+        self.usage.host_call("entropy.random");
         if bytes > MOST_BYTES {
             let detail = format!("{bytes} random bytes were asked for at once and {MOST_BYTES} are allowed");
             return Err(HostTrap::Limit { limit: LimitKind::HostCall, detail }.into());

@@ -59,6 +59,7 @@ impl Drop for Log {
 
 impl Host for State {
     async fn write(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
+        self.usage.host_call("log.write");
         self.log.write(level, &message);
         Ok(())
     }

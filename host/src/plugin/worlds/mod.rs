@@ -23,6 +23,7 @@ use super::bindings;
 use super::call::HostTrap;
 use super::destinations::OpenQuery;
 use super::engine::Consumption;
+use super::measure::Usage;
 use crate::spool::Draft;
 
 /// Host objects that a call may hold at once: open queries, mostly.
@@ -32,6 +33,7 @@ const OBJECTS: usize = 64;
 pub(super) struct State {
     pub(super) table: ResourceTable,
     pub(super) consumption: Consumption,
+    pub(super) usage: Usage,
     log: Log,
     /// Builders only.
     source: Option<Arc<dyn OpenQuery>>,
@@ -52,12 +54,13 @@ pub(super) struct About {
 
 impl State {
     /// The state of a call that is handed no data and no file.
-    pub(super) fn new(about: About, memory_bytes: usize) -> Self {
+    pub(super) fn new(about: About, memory_bytes: usize, usage: Usage) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(OBJECTS);
         Self {
             table,
-            consumption: Consumption::new(memory_bytes),
+            consumption: Consumption::new(memory_bytes, usage.clone()),
+            usage,
             log: Log::new(about),
             source: None,
             output: None,

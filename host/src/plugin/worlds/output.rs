@@ -40,6 +40,7 @@ impl Host for State {}
 impl HostFile for State {
     async fn write(&mut self, file: Resource<OutputFile>, bytes: Vec<u8>) -> wasmtime::Result<Result<(), Failure>> {
         self.table.get(&file)?;
+        self.usage.host_call("output.write");
         if bytes.len() > MOST_BYTES {
             return Ok(Err(Failure::Invalid(format!(
                 "{} bytes in one call are more than {MOST_BYTES}; write in chunks",

@@ -15,6 +15,7 @@ impl Host for State {}
 impl HostReader for State {
     async fn stat(&mut self, look: Resource<Reader>, name: String) -> wasmtime::Result<Result<Found, Failure>> {
         let answer = self.table.get(&look)?.stat(&name).await;
+        self.usage.asked("stat", &name, &answer);
         Ok(answer.map(found).map_err(failure))
     }
 
@@ -26,6 +27,7 @@ impl HostReader for State {
         most: u32,
     ) -> wasmtime::Result<Result<Vec<Entry>, Failure>> {
         let answer = self.table.get(&look)?.entries(&directory, &prefix, most).await;
+        self.usage.asked("entries", &directory, &answer);
         Ok(answer.map(|entries| entries.into_iter().map(entry).collect()).map_err(failure))
     }
 
@@ -37,6 +39,7 @@ impl HostReader for State {
         most: u32,
     ) -> wasmtime::Result<Result<Vec<u8>, Failure>> {
         let answer = self.table.get(&look)?.read(&name, offset, most).await;
+        self.usage.asked("read", &name, &answer);
         Ok(answer.map_err(failure))
     }
 
@@ -47,6 +50,7 @@ impl HostReader for State {
         algorithm: String,
     ) -> wasmtime::Result<Result<Option<Vec<u8>>, Failure>> {
         let answer = self.table.get(&look)?.digest(&name, &algorithm);
+        self.usage.asked("digest", &name, &answer);
         Ok(answer.map_err(failure))
     }
 
@@ -59,22 +63,26 @@ impl HostReader for State {
 impl HostWriter for State {
     async fn make_directory(&mut self, send: Resource<Writer>, name: String) -> wasmtime::Result<Result<(), Failure>> {
         let answer = self.table.get(&send)?.make_directory(&name).await;
+        self.usage.asked("make-directory", &name, &answer);
         Ok(answer.map_err(failure))
     }
 
     async fn send(&mut self, send: Resource<Writer>) -> wasmtime::Result<Result<Sent, Failure>> {
         let answer = self.table.get(&send)?.send().await;
+        self.usage.asked("send", "", &answer);
         let sent = answer.map(|sent| Sent { temporary: sent.temporary, bytes: sent.bytes });
         Ok(sent.map_err(failure))
     }
 
     async fn publish(&mut self, send: Resource<Writer>) -> wasmtime::Result<Result<(), Failure>> {
         let answer = self.table.get(&send)?.publish().await;
+        self.usage.asked("publish", "", &answer);
         Ok(answer.map_err(failure))
     }
 
     async fn publish_over(&mut self, send: Resource<Writer>) -> wasmtime::Result<Result<(), Failure>> {
         let answer = self.table.get(&send)?.publish_over().await;
+        self.usage.asked("publish-over", "", &answer);
         Ok(answer.map_err(failure))
     }
 
@@ -85,6 +93,7 @@ impl HostWriter for State {
         bytes: Vec<u8>,
     ) -> wasmtime::Result<Result<(), Failure>> {
         let answer = self.table.get(&send)?.put(&name, bytes).await;
+        self.usage.asked("put", &name, &answer);
         Ok(answer.map_err(failure))
     }
 

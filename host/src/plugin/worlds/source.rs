@@ -23,6 +23,7 @@ impl Host for State {
         let Some(source) = self.source.clone() else {
             return Err(HostTrap::Host("a call without data was handed a source".to_owned()).into());
         };
+        self.usage.host_call("source.open");
         let parameters: Vec<(String, String)> =
             parameters.into_iter().map(|setting| (setting.name, setting.value)).collect();
         match source.open(&query, &parameters).await {
@@ -43,6 +44,7 @@ impl HostRows for State {
         rows: Resource<OpenRows>,
         most: u32,
     ) -> wasmtime::Result<Result<Vec<Vec<Value>>, Failure>> {
+        self.usage.host_call("rows.next");
         if most == 0 {
             return Ok(Err(Failure::Invalid(
                 "a batch of 0 rows could not be told from the end; ask for 100 to 1000".to_owned(),

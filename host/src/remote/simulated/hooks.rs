@@ -1,12 +1,16 @@
-//! Where a test steps into an operation of the in-process server: before it, after it, or between its two steps.
+//! Where a test or a rehearsal steps into an operation of the simulated server: before it, after it, or between its two steps.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::error::SimulatedError;
 use super::files::locked;
-use crate::wait;
+
+/// How long anybody waits for an operation to arrive.
+const ARRIVAL: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum When {
@@ -87,17 +91,21 @@ impl Default for Gate {
 
 impl Gate {
     /// Until an operation stands at the gate.
-    pub async fn reached(&self) -> anyhow::Result<()> {
+    pub async fn reached(&self) -> Result<(), SimulatedError> {
         let mut arrived = self.arrived.subscribe();
-        tokio::time::timeout(wait::BOUND, arrived.wait_for(|arrived| *arrived)).await??;
-        Ok(())
+        // The sender is in `self`, so only the time can end the wait.
+        match tokio::time::timeout(ARRIVAL, arrived.wait_for(|arrived| *arrived)).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(SimulatedError::NotReached { seconds: ARRIVAL.as_secs() }),
+        }
     }
 
     pub fn open(&self) {
         self.open.send_replace(true);
     }
 
-    pub(crate) async fn pass(&self) {
+    /// Stands at the gate until it is opened.
+    pub async fn pass(&self) {
         self.arrived.send_replace(true);
         // The sender is in `self`, so the wait cannot end otherwise.
         drop(self.open.subscribe().wait_for(|open| *open).await);

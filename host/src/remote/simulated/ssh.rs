@@ -1,4 +1,4 @@
-//! The SSH half of the in-process servers: accepts connections on 127.0.0.1, lets one password and every key in, and
+//! The SSH half of the simulated servers: accepts connections on 127.0.0.1, lets one password and every key in, and
 //! hands each SFTP channel to a function. It can cut a connection's TCP stream or close a channel at any moment.
 
 use std::borrow::Cow;
@@ -8,14 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anyhow::Context;
 use russh::keys::{Algorithm, PrivateKey};
 use russh::server::{self, Auth, ChannelOpenHandle, Msg, Session, VerifiedPublicKey};
 use russh::{Channel, ChannelId, ChannelStream, cipher};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// The one password that the in-process servers accept.
+use super::error::SimulatedError;
+
+/// The one password that the simulated servers accept.
 pub const PASSWORD: &str = "in-process-partner";
 pub const USER: &str = "partner";
 
@@ -66,14 +67,16 @@ pub struct SshServer {
 
 impl SshServer {
     /// `serve` is called once an SFTP channel, and owns it.
-    pub async fn start<Serve>(serve: Serve) -> anyhow::Result<Self>
+    pub async fn start<Serve>(serve: Serve) -> Result<Self, SimulatedError>
     where
         Serve: Fn(Opened) + Clone + Send + Sync + 'static,
     {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let port = listener.local_addr()?.port();
-        let key = PrivateKey::random(&mut rand::rng(), Algorithm::Ed25519).context("making a host key")?;
-        let host_key = key.public_key().to_openssh().context("writing a host key")?;
+        let key = PrivateKey::random(&mut rand::rng(), Algorithm::Ed25519)
+            .map_err(|error| SimulatedError::HostKey { why: error.to_string() })?;
+        let host_key =
+            key.public_key().to_openssh().map_err(|error| SimulatedError::HostKey { why: error.to_string() })?;
         let mut config = server::Config {
             keys: vec![key],
             auth_rejection_time: Duration::from_millis(20),
@@ -126,7 +129,7 @@ async fn run<Serve>(
     config: Arc<server::Config>,
     serve: Serve,
     ended: CancellationToken,
-) -> anyhow::Result<()>
+) -> Result<(), SimulatedError>
 where
     Serve: Fn(Opened) + Clone + Send + Sync + 'static,
 {
@@ -153,13 +156,13 @@ struct Handler<Serve> {
 }
 
 impl<Serve: Fn(Opened) + Send + Sync> server::Handler for Handler<Serve> {
-    type Error = anyhow::Error;
+    type Error = SimulatedError;
 
-    async fn auth_password(&mut self, user: &str, password: &str) -> anyhow::Result<Auth> {
+    async fn auth_password(&mut self, user: &str, password: &str) -> Result<Auth, SimulatedError> {
         Ok(if user == USER && password == PASSWORD { Auth::Accept } else { Auth::reject() })
     }
 
-    async fn auth_publickey(&mut self, user: &str, _: VerifiedPublicKey<'_>) -> anyhow::Result<Auth> {
+    async fn auth_publickey(&mut self, user: &str, _: VerifiedPublicKey<'_>) -> Result<Auth, SimulatedError> {
         Ok(if user == USER { Auth::Accept } else { Auth::reject() })
     }
 
@@ -168,13 +171,18 @@ impl<Serve: Fn(Opened) + Send + Sync> server::Handler for Handler<Serve> {
         channel: Channel<Msg>,
         reply: ChannelOpenHandle,
         _: &mut Session,
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), SimulatedError> {
         self.channels.insert(channel.id(), channel);
         reply.accept().await;
         Ok(())
     }
 
-    async fn subsystem_request(&mut self, id: ChannelId, name: &str, session: &mut Session) -> anyhow::Result<()> {
+    async fn subsystem_request(
+        &mut self,
+        id: ChannelId,
+        name: &str,
+        session: &mut Session,
+    ) -> Result<(), SimulatedError> {
         let Some(channel) = self.channels.remove(&id).filter(|_| name == "sftp") else {
             session.channel_failure(id)?;
             return Ok(());
@@ -191,7 +199,7 @@ impl<Serve: Fn(Opened) + Send + Sync> server::Handler for Handler<Serve> {
         Ok(())
     }
 
-    async fn channel_eof(&mut self, id: ChannelId, session: &mut Session) -> anyhow::Result<()> {
+    async fn channel_eof(&mut self, id: ChannelId, session: &mut Session) -> Result<(), SimulatedError> {
         session.close(id)?;
         Ok(())
     }

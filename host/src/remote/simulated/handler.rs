@@ -1,4 +1,4 @@
-//! One channel of the in-process server: each request is remembered, asked about at its hooks, done, and answered.
+//! One channel of the simulated server: each request is remembered, asked about at its hooks, done, and answered.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,8 +14,8 @@ use super::answers::{DIRECTORY, Refusal, attributes, file_attributes, ok, refuse
 use super::behaviour::{HardLink, Listing};
 use super::files::{Entry, File, No, locked, resolve};
 use super::hooks::{Action, Fault, When};
-use crate::operations::{Answer, Mode, Operation};
-use crate::ssh::Line;
+use super::operations::{Answer, Mode, Operation};
+use super::ssh::Line;
 
 const MAX_READ_BYTES: u32 = 261_120;
 

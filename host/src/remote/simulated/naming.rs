@@ -7,7 +7,7 @@ use super::behaviour::{HardLink, RenameOver, RenameSteps};
 use super::files::{Files, No, locked, resolve};
 use super::handler::Handler;
 use super::hooks::{Action, When};
-use crate::operations::Operation;
+use super::operations::Operation;
 
 impl Handler {
     pub(super) async fn rename_file(&mut self, from: &str, to: &str) -> Result<(), Refusal> {

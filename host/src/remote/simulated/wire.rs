@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, DuplexStream};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, DuplexStream};
 
-use crate::sftp_raw::{self, Request, packet, request};
+use super::error::SimulatedError;
+use super::packets::{self, Request, packet, request};
 
 /// Handles of `ProFTPD`'s kind are text; OpenSSH's are not, and neither are these.
 const BINARY_HANDLE: &[u8] = &[0x00, 0x85, 0xff, 0xfe];
@@ -43,7 +44,7 @@ impl Wire {
         servers
     }
 
-    async fn relay<S>(self, client: S, server: DuplexStream) -> anyhow::Result<()>
+    async fn relay<S>(self, client: S, server: DuplexStream) -> Result<(), SimulatedError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin,
     {
@@ -52,7 +53,7 @@ impl Wire {
         // The server answers every request in order, but INIT has no id; so requests are told apart by id.
         let kinds = std::sync::Mutex::new(HashMap::<u32, u8>::new());
         let inbound = async {
-            while let Some(mut asked) = sftp_raw::read(&mut from_client).await? {
+            while let Some(mut asked) = packets::read(&mut from_client).await? {
                 if asked.kind != request::INIT {
                     super::files::locked(&kinds).insert(asked.id()?, asked.kind);
                     self.rewrite_request(&mut asked);
@@ -60,17 +61,17 @@ impl Wire {
                 to_server.write_all(&packet(asked.kind, &asked.body)).await?;
             }
             to_server.shutdown().await?;
-            anyhow::Ok(())
+            Ok::<(), SimulatedError>(())
         };
         let outbound = async {
-            while let Some(mut answer) = sftp_raw::read(&mut from_server).await? {
+            while let Some(mut answer) = packets::read(&mut from_server).await? {
                 let kind = answer.id().ok().and_then(|id| super::files::locked(&kinds).get(&id).copied());
                 self.rewrite_answer(&mut answer, kind)?;
                 to_client.write_all(&packet(answer.kind, &answer.body)).await?;
                 to_client.flush().await?;
             }
             to_client.shutdown().await?;
-            anyhow::Ok(())
+            Ok::<(), SimulatedError>(())
         };
         tokio::try_join!(inbound, outbound)?;
         Ok(())
@@ -98,7 +99,7 @@ impl Wire {
         asked.body.drain(at..at + BINARY_HANDLE.len());
     }
 
-    fn rewrite_answer(&self, answer: &mut Request, asked: Option<u8>) -> anyhow::Result<()> {
+    fn rewrite_answer(&self, answer: &mut Request, asked: Option<u8>) -> Result<(), SimulatedError> {
         match answer.kind {
             request::STATUS => {
                 let id = answer.id()?;
@@ -116,14 +117,14 @@ impl Wire {
             request::HANDLE if self.binary_handles => {
                 let id = answer.id()?;
                 let text = answer.body.get(8..).unwrap_or_default();
-                answer.body = [&id.to_be_bytes()[..], &sftp_raw::string(&[BINARY_HANDLE, text].concat())].concat();
+                answer.body = [&id.to_be_bytes()[..], &packets::string(&[BINARY_HANDLE, text].concat())].concat();
             }
             request::NAME if asked == Some(request::READDIR) => {
                 if let (Some(name), Some(count)) = (&self.foreign_name, answer.body.get_mut(4..8)) {
                     let more = count.iter().fold(0_u32, |sum, byte| (sum << 8) | u32::from(*byte)) + 1;
                     count.copy_from_slice(&more.to_be_bytes());
-                    answer.body.extend(sftp_raw::string(name));
-                    answer.body.extend(sftp_raw::string(b""));
+                    answer.body.extend(packets::string(name));
+                    answer.body.extend(packets::string(b""));
                     // No attributes.
                     answer.body.extend(0_u32.to_be_bytes());
                 }

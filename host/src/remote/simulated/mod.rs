@@ -1,28 +1,35 @@
-//! A partner's SFTP server inside the test process: behaves as told, breaks where told, and remembers everything.
+//! A partner's SFTP server inside this process, on loopback: behaves as told, breaks where told, and remembers
+//! everything. Rehearsals and tests deliver to it; nothing in operation does.
 //!
 //! It stands on russh and russh-sftp and keeps its files in memory. Requests of one channel are served one by one, so
 //! a held operation holds what comes behind it on that channel. What russh-sftp's server cannot express (codes above
-//! 8, bare statuses, binary handles and names) is rewritten on the [`wire`]; a server made of raw packets only is
-//! [`crate::sftp_raw`].
+//! 8, bare statuses, binary handles and names) is rewritten on the [`wire`]. [`ssh`] lets every key and one password in.
+//!
+//! Not promised: that a real server behaves so. What was seen at real ones is in [`Behaviour`], switch by switch.
 
 mod answers;
 mod behaviour;
+mod error;
 mod files;
 mod handler;
 mod hooks;
 mod naming;
+pub mod operations;
+pub mod packets;
+pub mod ssh;
 mod wire;
 
 use std::sync::{Arc, Mutex};
 
 pub use behaviour::{Behaviour, HardLink, Listing, RenameOver, RenameSteps};
+pub use error::SimulatedError;
 use files::{Files, locked};
 pub use files::{No, resolve};
 pub use hooks::{Action, Event, Fault, Gate, When};
 pub use wire::Wire;
 
-use crate::operations::{Answer, Done, Operation};
-use crate::ssh::{Opened, SshServer};
+use operations::{Answer, Done, Operation};
+use ssh::{Opened, SshServer};
 
 /// One request in the server's memory, in the order of arrival.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,12 +57,12 @@ pub struct SftpServer {
 }
 
 impl SftpServer {
-    pub async fn start(behaviour: Behaviour) -> anyhow::Result<Self> {
+    pub async fn start(behaviour: Behaviour) -> Result<Self, SimulatedError> {
         Self::start_with(behaviour, Wire::default()).await
     }
 
     /// With answers rewritten on their way out.
-    pub async fn start_with(behaviour: Behaviour, wire: Wire) -> anyhow::Result<Self> {
+    pub async fn start_with(behaviour: Behaviour, wire: Wire) -> Result<Self, SimulatedError> {
         let shared = Shared {
             behaviour: Arc::new(Mutex::new(behaviour)),
             files: Arc::default(),
@@ -154,20 +161,17 @@ impl SftpServer {
     }
 
     /// What somebody else puts there: the partner's acknowledgment, a file in the way. Replaces what is there.
-    pub fn put(&self, path: &str, bytes: impl Into<Vec<u8>>) -> anyhow::Result<()> {
+    pub fn put(&self, path: &str, bytes: impl Into<Vec<u8>>) -> Result<(), SimulatedError> {
         let path = resolve(path);
-        let file = locked(&self.shared.files)
-            .create(&path)
-            .map_err(|no| anyhow::anyhow!("the file {path} cannot be put there: {no:?}"))?;
+        let file =
+            locked(&self.shared.files).create(&path).map_err(|no| SimulatedError::File { path: path.clone(), no })?;
         locked(&file).bytes = bytes.into();
         Ok(())
     }
 
-    pub fn make_directory(&self, path: &str) -> anyhow::Result<()> {
+    pub fn make_directory(&self, path: &str) -> Result<(), SimulatedError> {
         let path = resolve(path);
-        locked(&self.shared.files)
-            .make_directory(&path)
-            .map_err(|no| anyhow::anyhow!("the directory {path} cannot be made: {no:?}"))
+        locked(&self.shared.files).make_directory(&path).map_err(|no| SimulatedError::File { path, no })
     }
 
     /// The partner takes a file away. Answers whether it was there.

@@ -1,4 +1,4 @@
-//! In what the in-process server differs from the ideal one: what was seen at real servers, switch by switch.
+//! In what the simulated server differs from the ideal one: what was seen at real servers, switch by switch.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
