@@ -17,7 +17,7 @@ use super::destinations::{self, Shared};
 use super::engine;
 use super::error::{BundleError, BundleFault, PluginError};
 use super::manifest::{self, ComponentFile, Manifest};
-use super::worlds::State;
+use super::worlds::{State, wasi};
 use crate::job::facts::Sha256;
 
 /// What the plugins of a process need.
@@ -38,6 +38,18 @@ struct SharedParts {
     builder: Linker<State>,
     destination: Linker<State>,
     cache: Cache,
+}
+
+impl SharedParts {
+    /// What the component is linked with: its world, and an empty WASI as far as it imports that.
+    fn linker(&self, component: &Component, world: World) -> wasmtime::Result<Linker<State>> {
+        let mut linker = match world {
+            World::Builder => self.builder.clone(),
+            World::Destination => self.destination.clone(),
+        };
+        wasi::define(&mut linker, component, world)?;
+        Ok(linker)
+    }
 }
 
 /// What a partners directory held.
@@ -180,14 +192,14 @@ fn load_bundle(shared: &SharedParts, directory: &Path, operated: bool) -> Result
 
     let compiled = builder.compile(shared, World::Builder)?;
     let builder = shared
-        .builder
-        .instantiate_pre(&compiled)
+        .linker(&compiled, World::Builder)
+        .and_then(|linker| linker.instantiate_pre(&compiled))
         .and_then(BuilderPre::new)
         .map_err(|error| types_differ(&manifest.builder, World::Builder, &error))?;
     let compiled = destination.compile(shared, World::Destination)?;
     let destination = shared
-        .destination
-        .instantiate_pre(&compiled)
+        .linker(&compiled, World::Destination)
+        .and_then(|linker| linker.instantiate_pre(&compiled))
         .and_then(DestinationPre::new)
         .map_err(|error| types_differ(&manifest.destination, World::Destination, &error))?;
     Ok(Bundle {

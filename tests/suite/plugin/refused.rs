@@ -67,8 +67,8 @@ async fn plg_02_each_broken_bundle_is_refused_with_one_sentence_and_the_others_a
         (
             "wasi",
             "builder.wasm",
-            component_importing("wasi:cli/environment@0.2.0"),
-            &["builder.wasm", "imports `wasi:cli/environment@0.2.0`"],
+            component_importing("wasi:http/types@0.2.0"),
+            &["builder.wasm", "imports `wasi:http/types@0.2.0`"],
         ),
         (
             "other-import",

@@ -6,6 +6,8 @@ use crate::plugin::reported::bounded;
 
 /// Messages of one call that are written.
 const MESSAGES: u32 = 200;
+/// A line of a standard stream that is longer is cut here.
+const LINE_BYTES: usize = 8192;
 
 /// The log of one call.
 pub(super) struct Log {
@@ -13,11 +15,13 @@ pub(super) struct Log {
     written: u32,
     dropped: u64,
     last_error: Option<String>,
+    /// The beginning of a line of a standard stream.
+    line: String,
 }
 
 impl Log {
     pub(super) fn new(about: About) -> Self {
-        Self { about, written: 0, dropped: 0, last_error: None }
+        Self { about, written: 0, dropped: 0, last_error: None, line: String::new() }
     }
 
     pub(super) fn last_error(&self) -> Option<&str> {
@@ -34,6 +38,19 @@ impl Log {
         }
         if level == Level::Error {
             self.last_error = Some(message);
+        }
+    }
+
+    /// Text that a runtime wrote to a standard stream. Lines come in pieces; each whole one is a message.
+    pub(super) fn stream(&mut self, level: Level, text: &str) {
+        for piece in text.split_inclusive('\n') {
+            self.line.push_str(piece);
+            if piece.ends_with('\n') || self.line.len() > LINE_BYTES {
+                let line = std::mem::take(&mut self.line);
+                if !line.trim().is_empty() {
+                    self.write(level, line.trim_end());
+                }
+            }
         }
     }
 

@@ -10,6 +10,7 @@ mod log;
 pub(super) mod output;
 mod remote;
 pub(super) mod source;
+pub(super) mod wasi;
 
 use std::sync::Arc;
 

@@ -1,0 +1,181 @@
+//! An empty WASI, for languages whose runtime imports it whether a plugin uses it or not, as Python's does.
+//!
+//! What a runtime asks for by itself is answered with nothing: no arguments, no environment, no directory. What it writes to
+//! its standard streams goes to the log: a traceback is all that an author has. Everything else ends the call with a sentence
+//! that names the function: a plugin has no file, socket or clock, and must learn it at the first try. Nothing here hands
+//! a plugin anything that the contract does not.
+//!
+//! Randomness is a builder's only, as in the contract. A destination's runtime is fed zeros, because it may seed itself
+//! before the plugin runs, and whatever a destination computes must be the same at the next call.
+
+use rand::TryRng as _;
+use wasmtime::StoreContextMut;
+use wasmtime::component::types::{ComponentFunc, ComponentItem};
+use wasmtime::component::{Component, Linker, Resource, ResourceAny, ResourceType, Val};
+
+use super::State;
+use crate::plugin::bindings::log::Level;
+use crate::plugin::call::{HostTrap, LimitKind};
+use crate::plugin::component::World;
+
+/// Packages of WASI that are answered, in every version with synchronous functions.
+const PACKAGES: [&str; 6] = ["cli", "clocks", "filesystem", "io", "random", "sockets"];
+const VERSIONS: &str = "0.2.";
+/// Bytes of one write to a standard stream, and of one request for randomness.
+const MOST_BYTES: u64 = 4096;
+
+/// The standard streams by the number that their handles carry.
+const STDIN: u32 = 0;
+const STDOUT: u32 = 1;
+const STDERR: u32 = 2;
+
+/// True if an import of this name is answered.
+pub(in crate::plugin) fn is_served(import: &str) -> bool {
+    let Some((interface, version)) = import.strip_prefix("wasi:").and_then(|rest| rest.split_once('@')) else {
+        return false;
+    };
+    version.starts_with(VERSIONS)
+        && interface.split_once('/').is_some_and(|(package, _)| PACKAGES.contains(&package))
+}
+
+/// Defines what the component imports of WASI, under the very versions that it names.
+pub(in crate::plugin) fn define(
+    linker: &mut Linker<State>,
+    component: &Component,
+    world: World,
+) -> wasmtime::Result<()> {
+    let engine = component.engine();
+    for (import, item) in component.component_type().imports(engine) {
+        let ComponentItem::ComponentInstance(interface) = item.ty else { continue };
+        if !is_served(import) {
+            continue;
+        }
+        let name = import.split('@').next().unwrap_or(import);
+        let mut instance = linker.instance(import)?;
+        for (function, item) in interface.exports(engine) {
+            match item.ty {
+                ComponentItem::Resource(_) => instance.resource(function, ResourceType::host::<()>(), |_, _| Ok(()))?,
+                ComponentItem::ComponentFunc(_) => {
+                    let asked = format!("{name}#{function}");
+                    instance.func_new(function, move |store, ty, arguments, results| {
+                        answer(store, world, &asked, &ty, arguments, results)
+                    })?;
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+fn answer(
+    mut store: StoreContextMut<'_, State>,
+    world: World,
+    asked: &str,
+    _: &ComponentFunc,
+    arguments: &[Val],
+    results: &mut [Val],
+) -> wasmtime::Result<()> {
+    let value = match asked {
+        "wasi:cli/environment#get-environment"
+        | "wasi:cli/environment#get-arguments"
+        | "wasi:filesystem/preopens#get-directories" => Val::List(Vec::new()),
+        "wasi:cli/environment#initial-cwd"
+        | "wasi:cli/terminal-stdin#get-terminal-stdin"
+        | "wasi:cli/terminal-stdout#get-terminal-stdout"
+        | "wasi:cli/terminal-stderr#get-terminal-stderr" => Val::Option(None),
+        "wasi:cli/stdin#get-stdin" => stream(&mut store, STDIN)?,
+        "wasi:cli/stdout#get-stdout" => stream(&mut store, STDOUT)?,
+        "wasi:cli/stderr#get-stderr" => stream(&mut store, STDERR)?,
+        "wasi:io/streams#[method]output-stream.check-write" => Val::Result(Ok(Some(Box::new(Val::U64(MOST_BYTES))))),
+        "wasi:io/streams#[method]output-stream.write"
+        | "wasi:io/streams#[method]output-stream.blocking-write-and-flush" => {
+            written(&mut store, arguments)?;
+            Val::Result(Ok(None))
+        }
+        "wasi:io/streams#[method]output-stream.flush" | "wasi:io/streams#[method]output-stream.blocking-flush" => {
+            Val::Result(Ok(None))
+        }
+        "wasi:random/random#get-random-bytes" => {
+            let [Val::U64(most)] = arguments else { return Err(unforeseen(asked)) };
+            Val::List(random(world, *most)?.into_iter().map(Val::U8).collect())
+        }
+        "wasi:random/random#get-random-u64" => {
+            let bytes = random(world, 8)?;
+            Val::U64(bytes.into_iter().fold(0, |number, byte| (number << 8) | u64::from(byte)))
+        }
+        _ => {
+            let has = match world {
+                World::Builder => "rows, a file under construction, randomness and a log",
+                World::Destination => "the partner's endpoint and a log",
+            };
+            return Err(wasmtime::Error::msg(format!(
+                "it called {asked}, which a plugin does not have: it has {has}, and no file system, socket, clock or environment"
+            )));
+        }
+    };
+    // A function without a result leaves no place for one.
+    if let Some(result) = results.first_mut() {
+        *result = value;
+    }
+    Ok(())
+}
+
+fn stream(store: &mut StoreContextMut<'_, State>, number: u32) -> wasmtime::Result<Val> {
+    Ok(Val::Resource(ResourceAny::try_from_resource(Resource::<()>::new_own(number), store)?))
+}
+
+/// Text of a standard stream, for the log.
+fn written(store: &mut StoreContextMut<'_, State>, arguments: &[Val]) -> wasmtime::Result<()> {
+    let [Val::Resource(stream), Val::List(bytes)] = arguments else { return Err(unforeseen("wasi:io/streams")) };
+    let number = stream.try_into_resource::<()>(&mut *store)?.rep();
+    let bytes: Vec<u8> = bytes.iter().filter_map(|byte| if let Val::U8(byte) = byte { Some(*byte) } else { None }).collect();
+    let level = if number == STDERR { Level::Error } else { Level::Info };
+    store.data_mut().log.stream(level, &String::from_utf8_lossy(&bytes));
+    Ok(())
+}
+
+fn random(world: World, most: u64) -> wasmtime::Result<Vec<u8>> {
+    if most > MOST_BYTES {
+        let detail = format!("{most} random bytes were asked for at once and {MOST_BYTES} are allowed");
+        return Err(HostTrap::Limit { limit: LimitKind::HostCall, detail }.into());
+    }
+    let mut bytes = vec![0; usize::try_from(most)?];
+    match world {
+        World::Builder => rand::rngs::SysRng
+            .try_fill_bytes(&mut bytes)
+            .map_err(|error| HostTrap::Host(format!("the system's source of randomness failed: {error}")))?,
+        World::Destination => {}
+    }
+    Ok(bytes)
+}
+
+fn unforeseen(asked: &str) -> wasmtime::Error {
+    wasmtime::Error::msg(format!("it called {asked} in a form that WASI {VERSIONS}x does not have"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wasi_is_answered_where_its_functions_are_synchronous_and_its_packages_known() {
+        for (import, served) in [
+            ("wasi:cli/environment@0.2.9", true),
+            ("wasi:sockets/tcp@0.2.0", true),
+            ("wasi:http/outgoing-handler@0.2.9", false),
+            ("wasi:cli/environment@0.3.0", false),
+            ("wasi:cli@0.2.9", false),
+            ("waybill:partner/log@0.1.0", false),
+        ] {
+            assert_eq!(is_served(import), served, "{import}");
+        }
+    }
+
+    #[test]
+    fn a_destinations_randomness_is_none() {
+        assert_eq!(random(World::Destination, 4).unwrap(), [0; 4]);
+        assert_ne!(random(World::Builder, 32).unwrap(), [0; 32]);
+        assert!(random(World::Builder, MOST_BYTES + 1).is_err());
+    }
+}
