@@ -29,6 +29,10 @@ packages() {
     { command -v sftp && command -v ssh-keygen; } >/dev/null || missing+=(openssh-client)
     command -v cc >/dev/null || missing+=(build-essential pkg-config)
     if ! rustup_target && ! debian_guest_compiler; then missing+=(rustc-web cargo-web rust-web-src lld); fi
+    command -v node >/dev/null || missing+=(nodejs)
+    command -v npm >/dev/null || missing+=(npm)
+    # Without ensurepip a virtual environment has no pip.
+    python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3 python3-venv)
     command -v cargo >/dev/null || fail "cargo was not found; install Rust from https://rustup.rs"
     if [ ${#missing[@]} -eq 0 ]; then
         step "no package is missing"
@@ -86,6 +90,9 @@ debian_guest_compiler() {
 plugins() {
     step "building the plugins into target/plugins"
     plugins/build.sh target/plugins
+    plugins/build-interpreted.sh target/plugins
+    # What tests compiled of plugins that are long gone.
+    if [ -d target/compiled ]; then find target/compiled -type f -mtime +7 -delete; fi
 }
 
 # PostgreSQL refuses to run as root.

@@ -162,6 +162,12 @@ pub fn plugins() -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
+/// Compiled components, shared by all tests of this target directory: a Python guest takes seconds to compile. Its files
+/// are named by their content, so what one test writes serves every other.
+pub fn compiled() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("target").join("compiled")
+}
+
 impl House {
     /// Builds a house before this server.
     pub async fn before(reach: &Reach, plan: Plan) -> anyhow::Result<Self> {
@@ -192,7 +198,7 @@ impl House {
                  [destination.queries.rows]\nurl = '{url}'\nsql = '{sql}'\n"
             ),
         )?;
-        let bundle = load(&directory.path().join("partners"), &directory.path().join("compiled")).await?;
+        let bundle = load(&directory.path().join("partners"), &compiled()).await?;
         let api = database.store(Role::Api).await?;
         let house = Self { database, admin, api, bundle, plan, directory };
         house.join().await?;

@@ -15,6 +15,7 @@ mod bad_input;
 mod broker;
 mod delivery;
 mod kit;
+mod languages;
 mod lost;
 mod permissions;
 mod plugin;

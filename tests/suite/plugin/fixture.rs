@@ -29,8 +29,18 @@ pub struct Partners {
 impl Partners {
     pub fn new() -> anyhow::Result<Self> {
         let directory = tempfile::tempdir()?;
+        let cache = directory.path().join("cache");
+        Self::over(directory, cache)
+    }
+
+    /// Over compiled components that all tests share, for guests that take seconds to compile.
+    pub fn sharing_the_cache() -> anyhow::Result<Self> {
+        Self::over(tempfile::tempdir()?, waybill_tests::house::compiled())
+    }
+
+    fn over(directory: tempfile::TempDir, cache_dir: PathBuf) -> anyhow::Result<Self> {
         std::fs::create_dir(directory.path().join("partners"))?;
-        let plugins = Plugins::open(&PluginSettings { cache_dir: directory.path().join("cache") })?;
+        let plugins = Plugins::open(&PluginSettings { cache_dir })?;
         let spool = Spool::open(&directory.path().join("spool"))?;
         Ok(Self { directory, plugins, spool })
     }

@@ -4,6 +4,6 @@
 
 mod authority;
 mod bounded;
-mod fixture;
+pub mod fixture;
 mod refused;
 mod settings;

@@ -1,0 +1,61 @@
+//! Python: componentize-py, in the version of the part's requirements, in a virtual environment of its own.
+
+use std::path::Path;
+
+use tokio::process::Command;
+
+use super::steps::{Fault, Steps, answers};
+use super::tools;
+use crate::cli::plugin::template::Part;
+
+pub(super) async fn build(
+    steps: &Steps,
+    bundle: &Path,
+    part: Part,
+    tools: &Path,
+    into: &Path,
+) -> Result<(), Fault> {
+    if !answers("python3", &["-c", "import venv, ensurepip"]).await {
+        return Err(anyhow::anyhow!(
+            "Python 3 with venv and pip is needed and was not found: install it (Debian's package python3-venv)"
+        )
+        .into());
+    }
+    let sources = bundle.join(part.name());
+    let lock = sources.join("requirements.txt");
+    let directory = tools::ready(tools, "python", &lock, async |directory| {
+        let what = "installing the compiler for Python, once";
+        let environment = directory.join("venv");
+        let mut venv = Command::new("python3");
+        venv.args(["-m", "venv"]).arg(&environment);
+        if let Some(said) = steps.run(what, &mut venv).await? {
+            return Err(anyhow::anyhow!("python3 -m venv failed:\n{said}").into());
+        }
+        let mut pip = Command::new(environment.join("bin/pip"));
+        pip.args(["install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r"]).arg(&lock);
+        match steps.run(what, &mut pip).await? {
+            None => Ok(()),
+            Some(said) => Err(anyhow::anyhow!("pip could not install {}:\n{said}", lock.display()).into()),
+        }
+    })
+    .await?;
+    let program = directory.join("venv/bin/componentize-py");
+    if !program.exists() {
+        return Err(Fault::Sources {
+            what: format!("{} does not name componentize-py", lock.display()),
+            said: String::new(),
+        });
+    }
+    let mut componentize = Command::new(program);
+    componentize
+        .current_dir(&sources)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .args(["--quiet", "--wit-path"])
+        .arg(bundle.join("wit"))
+        .args(["--world", part.name(), "componentize", "--python-path", ".", part.name(), "--output"])
+        .arg(into);
+    match steps.run(&format!("building the {} from Python", part.name()), &mut componentize).await? {
+        None => Ok(()),
+        Some(said) => Err(Fault::Sources { what: format!("{}/{0}.py does not build", part.name()), said }),
+    }
+}
