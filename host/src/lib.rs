@@ -11,6 +11,7 @@ pub mod embedded;
 pub mod telemetry;
 // Actors; they meet in the database and never import each other.
 pub mod delivery;
+pub mod rehearsal;
 pub mod upkeep;
 // The sequence of an attempt, which exists once.
 pub mod attempt;

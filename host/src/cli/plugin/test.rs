@@ -1,51 +1,145 @@
-//! `waybill plugin test`: a bundle tested alone.
+//! `waybill plugin test`: a bundle tested alone, with a report for people, scripts and build servers.
 
+mod shown;
+
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::Ended;
 use crate::cli::output::Output;
-use crate::plugin::{PluginSettings, Plugins};
+use crate::rehearsal::{Options, Progress, RehearsalError, Report, rehearse};
 
-pub(super) const HELP: &str = "Example:\n  waybill plugin test partners/northwind\n\n\
+pub(super) const HELP: &str = "\
+Examples:
+  waybill plugin test partners/northwind
+  waybill plugin test partners/northwind --only contacts --json
+  waybill plugin test partners/northwind --bless        # write the golden files anew
+
+DIR holds partner.toml, builder.wasm, destination.wasm (the manifest may name others), and tests/NAME.toml, one a case:
+
+  key = \"K-1001\"                           # the delivery key
+  created_at = 2026-03-02T08:15:00Z        # when the job was created
+  final_name = \"inbox/contacts-K-1001.csv\" # what the plugin must name the file
+  golden = \"golden/contacts.csv\"           # the expected bytes, relative to tests/
+  repeatable = true                        # false where the file is encrypted
+
+  [scope]                                  # what the job's creator wrote
+  country = \"DE\"
+
+  [settings]                               # the operator's settings; they override [options]
+
+  [rows]                                   # each query's rows, as JSON lines
+  contacts = \"rows/contacts.jsonl\"
+
+  [[acknowledgment]]                       # what the partner answers, if it does: \"published\" or \"later\"
+  when = \"published\"
+  name = \"ack/{key}.txt\"
+  text = \"accepted {key}\"
+
+A file of rows: the columns first, then one array a row; bytes are base64.
+
+  [{\"name\": \"number\", \"of\": \"integer\"}, {\"name\": \"name\", \"of\": \"text\"}]
+  [1, \"Ada\"]
+
+Each case is delivered once under every fault (refusals, cut lines, full disks, servers that replace or lie), by the very code
+that delivers in operation. The report says what the plugin did, what the host concluded, and whether that is true.
+
 Exit code 0: the bundle passed; 1: it could not be tested; 3: there is no such bundle; 4: it failed.";
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Test {
-    /// The bundle: a directory with partner.toml, builder.wasm and destination.wasm.
+    /// The bundle: a directory with partner.toml, its components, and its cases in tests/.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
+    /// Only the case of this name.
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// Write the golden files anew instead of comparing.
+    #[arg(long)]
+    bless: bool,
+    /// Write the report as JUnit XML too, for build servers.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
 }
 
 impl Test {
     pub async fn run(self, output: &Output) -> anyhow::Result<Ended> {
-        let directory = self.directory;
-        if !directory.is_dir() {
-            output.answer(&serde_json::json!({ "bundle": directory, "outcome": "NotFound" }), || {
-                format!("NotFound: {} is no directory; name the one that holds partner.toml", directory.display())
-            })?;
-            return Ok(Ended::NotFound);
-        }
-        let cache = tempfile::tempdir().context("a private directory for compiled components cannot be made")?;
-        let plugins = Plugins::open(&PluginSettings { cache_dir: cache.path().to_owned() })?;
-        match plugins.load_alone(&directory).await {
-            Ok(bundle) => {
-                let revision = bundle.manifest.revision;
-                let document = serde_json::json!({ "bundle": bundle.directory, "partner": bundle.partner, "revision": revision, "outcome": "Loaded" });
-                output.answer(&document, || {
-                    format!("{}, revision {revision}: manifest and components are in order", bundle.partner)
+        let bar = Arc::new(bar(output));
+        let shown = Arc::clone(&bar);
+        let options = Options {
+            only: self.only,
+            bless: self.bless,
+            compiled: compiled(),
+            progress: Some(Arc::new(move |progress| show(&shown, progress))),
+        };
+        let rehearsed = rehearse(&self.directory, &options).await;
+        bar.finish_and_clear();
+        let report = match rehearsed {
+            Ok(report) => report,
+            Err(RehearsalError::NoBundle { directory }) => {
+                output.answer(&serde_json::json!({ "bundle": directory, "outcome": "NotFound" }), || {
+                    format!("NotFound: {} is no directory; name the one that holds partner.toml", directory.display())
                 })?;
-                Ok(Ended::Done)
+                return Ok(Ended::NotFound);
             }
-            Err(refused) => {
+            Err(RehearsalError::Bundle(refused)) => {
                 let why = refused.to_string();
                 output.answer(
                     &serde_json::json!({ "bundle": refused.bundle, "outcome": "Refused", "why": why }),
                     || format!("Refused: {why}"),
                 )?;
-                Ok(Ended::Refused)
+                return Ok(Ended::Refused);
             }
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(file) = &self.junit {
+            write_junit(&report, file)?;
         }
+        output.answer(&report, || shown::report(&report))?;
+        Ok(if report.passed { Ended::Done } else { Ended::Refused })
+    }
+}
+
+fn write_junit(report: &Report, file: &std::path::Path) -> anyhow::Result<()> {
+    let xml = report.to_junit()?;
+    std::fs::write(file, xml).with_context(|| format!("the JUnit report cannot be written to {}", file.display()))
+}
+
+/// A directory of this user's for compiled components; a JavaScript or Python one takes seconds to compile.
+fn compiled() -> Option<PathBuf> {
+    let named = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")))?;
+    let directory = cache.join("waybill").join("compiled");
+    // Where it cannot be had the components are compiled again each time.
+    std::fs::create_dir_all(directory.parent()?).ok()?;
+    Some(directory)
+}
+
+fn bar(output: &Output) -> ProgressBar {
+    if output.is_json() || !std::io::stderr().is_terminal() {
+        return ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+    }
+    let bar = ProgressBar::new_spinner();
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
+}
+
+fn show(bar: &ProgressBar, progress: Progress<'_>) {
+    match progress {
+        Progress::Loading => bar.set_message("reading and compiling the bundle"),
+        Progress::Case { name, deliveries } => {
+            if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {pos}/{len} deliveries") {
+                bar.set_style(style);
+            }
+            bar.set_length(deliveries as u64);
+            bar.set_position(0);
+            bar.set_message(name.to_owned());
+        }
+        Progress::Delivered => bar.inc(1),
     }
 }

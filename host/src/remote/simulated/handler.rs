@@ -50,6 +50,11 @@ impl Handler {
                 self.line.cut();
                 self.never().await
             }
+            Some(Fault::CutThen(gate)) => {
+                self.line.cut();
+                gate.pass().await;
+                Ok(None)
+            }
             Some(Fault::CloseChannel) => {
                 self.line.close_channel().await;
                 self.never().await
@@ -227,6 +232,7 @@ impl russh_sftp::server::Handler for Handler {
                 locked(&file).writers -= 1;
                 // A file that is created under its final name is whole when it is closed.
                 if mode.create {
+                    shared.appeared(&path);
                     shared.collect(&path);
                 }
             }

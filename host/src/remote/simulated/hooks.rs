@@ -10,7 +10,7 @@ use super::error::SimulatedError;
 use super::files::locked;
 
 /// How long anybody waits for an operation to arrive.
-const ARRIVAL: Duration = Duration::from_secs(20);
+pub(super) const ARRIVAL: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum When {
@@ -60,6 +60,8 @@ pub enum Fault {
     Refuse { code: u8, text: String },
     /// The TCP connection ends, without an answer.
     Cut,
+    /// The TCP connection ends, and the request takes effect only when the gate is opened; nobody hears its answer.
+    CutThen(Gate),
     /// The channel ends, without an answer; the connection stays.
     CloseChannel,
     /// Stat tells this size.

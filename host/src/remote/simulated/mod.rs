@@ -21,6 +21,9 @@ mod wire;
 
 use std::sync::{Arc, Mutex};
 
+use sha2::Digest as _;
+use tokio::sync::watch;
+
 pub use behaviour::{Behaviour, HardLink, Listing, RenameOver, RenameSteps};
 pub use error::SimulatedError;
 use files::{Files, locked};
@@ -28,6 +31,7 @@ pub use files::{No, resolve};
 pub use hooks::{Action, Event, Fault, Gate, When};
 pub use wire::Wire;
 
+use crate::job::facts::Sha256;
 use operations::{Answer, Done, Operation};
 use ssh::{Opened, SshServer};
 
@@ -42,6 +46,14 @@ pub struct Logged {
     pub answer: Option<Answer>,
 }
 
+/// A name that a client's request made appear whole, with what stood under it then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Appearance {
+    pub path: String,
+    pub bytes: u64,
+    pub sha256: Sha256,
+}
+
 /// What the channels of one server share.
 #[derive(Clone)]
 struct Shared {
@@ -49,6 +61,9 @@ struct Shared {
     files: Arc<Mutex<Files>>,
     hooks: hooks::Hooks,
     log: Arc<Mutex<Vec<Logged>>>,
+    appeared: Arc<Mutex<Vec<Appearance>>>,
+    /// Counts the answers.
+    answers: Arc<watch::Sender<u64>>,
 }
 
 pub struct SftpServer {
@@ -68,6 +83,8 @@ impl SftpServer {
             files: Arc::default(),
             hooks: hooks::Hooks::default(),
             log: Arc::default(),
+            appeared: Arc::default(),
+            answers: Arc::new(watch::Sender::new(0)),
         };
         let ssh = SshServer::start({
             let shared = shared.clone();
@@ -131,6 +148,29 @@ impl SftpServer {
     /// Everything that was asked so far, in the order of arrival.
     pub fn log(&self) -> Vec<Logged> {
         locked(&self.shared.log).clone()
+    }
+
+    /// Forgets what was asked and what appeared so far.
+    pub fn forget(&self) {
+        locked(&self.shared.log).clear();
+        locked(&self.shared.appeared).clear();
+    }
+
+    /// Until every request that arrived has been answered, or would have been if somebody listened.
+    pub async fn all_answered(&self) -> Result<(), SimulatedError> {
+        let mut answers = self.shared.answers.subscribe();
+        let answered = || locked(&self.shared.log).iter().all(|logged| logged.answer.is_some());
+        // The sender is in `self`, so only the time can end the wait.
+        match tokio::time::timeout(hooks::ARRIVAL, answers.wait_for(|_| answered())).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(SimulatedError::NotReached { seconds: hooks::ARRIVAL.as_secs() }),
+        }
+    }
+
+    /// Every appearance of this name, whoever took it away since.
+    pub fn appearances(&self, path: &str) -> Vec<Appearance> {
+        let path = resolve(path);
+        locked(&self.shared.appeared).iter().filter(|appearance| appearance.path == path).cloned().collect()
     }
 
     /// The same in the words that OpenSSH's log is read into.
@@ -206,6 +246,16 @@ impl Shared {
         if let Some(logged) = locked(&self.log).get_mut(index) {
             logged.answer = Some(answer);
         }
+        self.answers.send_modify(|count| *count += 1);
+    }
+
+    /// Remembers that a name is there as a whole now.
+    fn appeared(&self, path: &str) {
+        let Ok(file) = locked(&self.files).file(path) else { return };
+        let inside = locked(&file);
+        let sha256 = Sha256(sha2::Sha256::digest(&inside.bytes).into());
+        let appearance = Appearance { path: path.to_owned(), bytes: inside.bytes.len() as u64, sha256 };
+        locked(&self.appeared).push(appearance);
     }
 
     /// The partner takes what it collects, at once.

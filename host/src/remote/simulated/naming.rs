@@ -28,6 +28,7 @@ impl Handler {
                 (RenameOver::Refuses, RenameSteps::LinkThenRemove) => {
                     self.in_files(|files| files.link(&from, &to))?;
                     self.shared.took_effect(index);
+                    self.shared.appeared(&to);
                     self.shared.collect(&to);
                     self.at(When::Between, Action::Rename, &to).await?;
                     if let Err(refusal) = self.in_files(|files| files.remove(&from)) {
@@ -39,6 +40,9 @@ impl Handler {
                 }
             }
             self.shared.took_effect(index);
+            if behaviour.rename_steps == RenameSteps::One || behaviour.rename_over == RenameOver::Replaces {
+                self.shared.appeared(&to);
+            }
             self.shared.collect(&to);
             self.at(When::After, Action::Rename, &to).await.map(drop)
         };
@@ -58,6 +62,7 @@ impl Handler {
         let operation = Operation::PosixRename { from: from.clone(), to: to.clone() };
         self.perform(operation, Action::PosixRename, &to, |shared| {
             locked(&shared.files).rename(&from, &to).map_err(refused)?;
+            shared.appeared(&to);
             shared.collect(&to);
             Ok(())
         })
@@ -73,6 +78,7 @@ impl Handler {
                 HardLink::Honest => {
                     self.in_files(|files| files.link(&from, &to))?;
                     self.shared.took_effect(index);
+                    self.shared.appeared(&to);
                     self.shared.collect(&to);
                 }
                 HardLink::Lies => {}

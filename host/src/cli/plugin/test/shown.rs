@@ -1,0 +1,137 @@
+//! The report as a person reads it: what is wrong at the end, where the eye is.
+
+use std::fmt::Write as _;
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{ContentArrangement, Table};
+
+use crate::rehearsal::{CaseReport, FaultReport, Judged, Report};
+
+pub(super) fn report(report: &Report) -> String {
+    let mut text = String::new();
+    for case in &report.cases {
+        one_case(&mut text, case);
+    }
+    let wrong = report.wrong();
+    let deliveries: usize = report.cases.iter().map(|case| placed(case).count()).sum();
+    let cases = report.cases.len();
+    let end = if report.passed { "passed" } else { "FAILED" };
+    let plural = if cases == 1 { "case" } else { "cases" };
+    let _ = writeln!(
+        text,
+        "{}, revision {}: {end}, {cases} {plural}, {deliveries} deliveries in {:.1} s",
+        report.partner, report.revision, report.seconds
+    );
+    for sentence in wrong {
+        let _ = writeln!(text, "  - {sentence}");
+    }
+    text
+}
+
+fn one_case(text: &mut String, case: &CaseReport) {
+    let _ = writeln!(text, "{}", case.name);
+    for check in &case.checks {
+        let mark = if check.passed { "ok  " } else { "FAIL" };
+        let _ = writeln!(text, "  {mark} {}: {}", check.name, check.says);
+    }
+    if case.faults.is_empty() {
+        let _ = writeln!(text, "  nothing was delivered\n");
+        return;
+    }
+    let mut table = table();
+    table.set_header([
+        "",
+        "what went wrong",
+        "the plugin, delivering",
+        "the host concluded",
+        "and that is",
+        "a later look",
+    ]);
+    for fault in placed(case).filter(|fault| fault.occurred) {
+        table.add_row(row(fault));
+    }
+    let _ = writeln!(text, "{table}");
+    let never: Vec<&str> = placed(case).filter(|fault| !fault.occurred).map(|fault| fault.fault.as_str()).collect();
+    if !never.is_empty() {
+        let _ = writeln!(text, "Never came to pass, since no such request was made: {}", never.join(", "));
+    }
+    for fault in &case.faults {
+        if let Some(why) = fault.excluded {
+            let _ = writeln!(text, "Not tried: {}; {why}", fault.fault);
+        }
+    }
+    let left: Vec<&str> = case.left_unknown().map(|fault| fault.fault.as_str()).collect();
+    if left.is_empty() {
+        let _ = writeln!(text, "Every outcome is settled by evidence.");
+    } else {
+        let _ = writeln!(
+            text,
+            "Left unknown, for the partner's acknowledgment or a person to settle ({} of {}): {}",
+            left.len(),
+            placed(case).count(),
+            left.join(", ")
+        );
+    }
+    let _ = writeln!(text, "{}\n", calls(case));
+}
+
+fn row(fault: &FaultReport) -> [String; 6] {
+    let judged = |judged: Judged| match judged {
+        Judged::True => "true",
+        Judged::False => "FALSE",
+        Judged::Open => "open",
+    };
+    let later = fault.later.as_ref().map_or_else(String::new, |later| {
+        let removed = if later.removed_temporary { ", the temporary file removed" } else { "" };
+        format!("{}: {}{removed}", later.concluded, judged(later.judged))
+    });
+    [
+        if fault.wrong.is_empty() { "ok" } else { "FAIL" }.to_owned(),
+        fault.words.clone(),
+        delivering(fault),
+        fault.concluded.clone(),
+        format!("{}: {}", judged(fault.judged), fault.truth),
+        later,
+    ]
+}
+
+/// The writer's requests, which is what matters of a delivery.
+fn delivering(fault: &FaultReport) -> String {
+    let words = ["send:", "publish:", "publish-over:", "put ", "make-directory "];
+    let asked = fault.plugin_did.iter().filter_map(|did| did.strip_prefix("deliver: "));
+    asked.filter(|did| words.iter().any(|word| did.starts_with(word))).collect::<Vec<_>>().join(", ")
+}
+
+fn placed(case: &CaseReport) -> impl Iterator<Item = &FaultReport> {
+    case.faults.iter().filter(|fault| fault.excluded.is_none())
+}
+
+fn calls(case: &CaseReport) -> String {
+    let mut table = table();
+    table.set_header(["call", "times", "at most", "of", "memory", "of", "calls of the host"]);
+    for call in &case.calls {
+        let host_calls: Vec<String> = call.host_calls.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        table.add_row([
+            call.call.to_owned(),
+            call.times.to_string(),
+            format!("{} ms", call.milliseconds),
+            format!("{} s", call.limit_milliseconds / 1000),
+            mebibytes(call.memory_bytes),
+            mebibytes(call.limit_memory_bytes),
+            host_calls.join(", "),
+        ]);
+    }
+    table.to_string()
+}
+
+fn mebibytes(bytes: u64) -> String {
+    const TENTHS: u64 = (1 << 20) / 10;
+    let tenths = bytes / TENTHS;
+    format!("{}.{} MiB", tenths / 10, tenths % 10)
+}
+
+fn table() -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+}

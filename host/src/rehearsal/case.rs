@@ -1,0 +1,259 @@
+//! One case of a bundle's tests: `tests/NAME.toml` in the bundle, with the files that it names beside it.
+//!
+//! ```toml
+//! key = "K-1001"                          # the delivery key
+//! created_at = 2026-03-02T08:15:00Z       # when the job was created; this is also the default
+//! final_name = "inbox/contacts-K-1001.csv"
+//! golden = "golden/contacts.csv"          # the expected bytes; `waybill plugin test --bless` writes them
+//! repeatable = true                       # false: the file is encrypted, so no two builds are the same
+//!
+//! [scope]                                 # what the job's creator wrote
+//! country = "DE"
+//!
+//! [settings]                              # the operator's settings of the destination; they override [options]
+//! encoding = "utf-8"
+//!
+//! [rows]                                  # the rows of each query, as JSON lines
+//! contacts = "rows/contacts.jsonl"
+//!
+//! [[acknowledgment]]                      # what the partner puts there, by itself
+//! when = "published"                      # or "later": only when the host looks again
+//! name = "ack/{key}.txt"                  # {key}, {attempt}, {final}, {sha256} are replaced, in the text too
+//! text = "accepted {key}"
+//! ```
+//!
+//! Paths are relative to `tests/`. A key that is not known is a fault, and every fault comes with its file and line.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use toml::Spanned;
+
+use crate::source::FileRows;
+
+/// A case, read and checked.
+#[derive(Debug, Clone)]
+pub(super) struct Case {
+    /// The file's name without its ending.
+    pub name: String,
+    pub key: String,
+    pub created_at: OffsetDateTime,
+    pub final_name: Option<String>,
+    pub golden: Option<PathBuf>,
+    pub repeatable: bool,
+    pub scope: serde_json::Value,
+    pub settings: BTreeMap<String, String>,
+    pub rows: BTreeMap<String, FileRows>,
+    pub acknowledgments: Vec<Acknowledgment>,
+}
+
+/// What the partner puts there.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Acknowledgment {
+    pub when: Moment,
+    pub name: String,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Moment {
+    Published,
+    Later,
+}
+
+/// What is wrong with a case, or with a file that it names.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("tests/{file}{}: {what}", at_line(*.line))]
+pub struct CaseFault {
+    /// Relative to `tests/`.
+    pub file: String,
+    /// Counted from 1; 0 where no line can be named.
+    pub line: usize,
+    pub what: String,
+}
+
+fn at_line(line: usize) -> String {
+    if line == 0 { String::new() } else { format!(" line {line}") }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    key: String,
+    created_at: Option<Spanned<WrittenTime>>,
+    final_name: Option<String>,
+    golden: Option<Spanned<String>>,
+    #[serde(default = "yes")]
+    repeatable: bool,
+    #[serde(default)]
+    scope: BTreeMap<String, toml::Value>,
+    #[serde(default)]
+    settings: BTreeMap<String, String>,
+    #[serde(default)]
+    rows: BTreeMap<String, Spanned<String>>,
+    #[serde(default)]
+    acknowledgment: Vec<Acknowledgment>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenTime {
+    Time(toml::value::Datetime),
+    Text(String),
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// The instant of a case that names none: the one of the contract's own example.
+const CREATED_AT: OffsetDateTime = time::macros::datetime!(2026-03-02 08:15:00 UTC);
+
+/// Every case below `tests/`, in the order of their names.
+pub(super) fn all(tests: &Path) -> Result<Vec<Case>, CaseFault> {
+    let unreadable =
+        |error: std::io::Error| CaseFault { file: String::new(), line: 0, what: format!("cannot be read ({error})") };
+    let mut files = Vec::new();
+    match std::fs::read_dir(tests) {
+        Ok(entries) => {
+            for entry in entries {
+                let path = entry.map_err(unreadable)?.path();
+                if path.extension().is_some_and(|extension| extension == "toml") {
+                    files.push(path);
+                }
+            }
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(unreadable(error)),
+    }
+    files.sort();
+    files.iter().map(|file| read(tests, file)).collect()
+}
+
+fn read(tests: &Path, path: &Path) -> Result<Case, CaseFault> {
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let text = std::fs::read_to_string(path).map_err(|error| CaseFault {
+        file: file.clone(),
+        line: 0,
+        what: format!("cannot be read ({error})"),
+    })?;
+    let fault = |offset: usize, what: String| CaseFault { file: file.clone(), line: line_at(&text, offset), what };
+    let written: Written = toml::from_str(&text).map_err(|error| {
+        let message = error.message().lines().map(str::trim).collect::<Vec<_>>().join(", ");
+        fault(error.span().map_or(0, |span| span.start), message)
+    })?;
+    let created_at = match &written.created_at {
+        None => CREATED_AT,
+        Some(time) => {
+            let text = match time.get_ref() {
+                WrittenTime::Time(time) => time.to_string(),
+                WrittenTime::Text(text) => text.clone(),
+            };
+            OffsetDateTime::parse(&text, &Rfc3339).map_err(|_| {
+                fault(time.span().start, format!("created_at {text:?} is no instant; write it as 2026-03-02T08:15:00Z"))
+            })?
+        }
+    };
+    let scope = serde_json::to_value(&written.scope)
+        .map_err(|error| fault(0, format!("the scope has no form in JSON: {error}")))?;
+    let mut rows = BTreeMap::new();
+    for (query, named) in &written.rows {
+        let inside = inside(named).map_err(|what| fault(named.span().start, what))?;
+        let read = FileRows::read(&tests.join(inside)).map_err(|wrong| match wrong.line {
+            0 => {
+                fault(named.span().start, format!("the rows of {query:?} in tests/{}: {}", named.get_ref(), wrong.what))
+            }
+            line => CaseFault { file: named.get_ref().clone(), line, what: wrong.what },
+        })?;
+        rows.insert(query.clone(), read);
+    }
+    let golden = match &written.golden {
+        None => None,
+        Some(named) => Some(tests.join(inside(named).map_err(|what| fault(named.span().start, what))?)),
+    };
+    Ok(Case {
+        name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        key: written.key,
+        created_at,
+        final_name: written.final_name,
+        golden,
+        repeatable: written.repeatable,
+        scope,
+        settings: written.settings,
+        rows,
+        acknowledgments: written.acknowledgment,
+    })
+}
+
+/// A path that stays below `tests/`.
+fn inside(named: &Spanned<String>) -> Result<&Path, String> {
+    let path = Path::new(named.get_ref());
+    let plain = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    if plain && !named.get_ref().is_empty() {
+        return Ok(path);
+    }
+    Err(format!("{:?} leads out of tests/; name a file below it", named.get_ref()))
+}
+
+fn line_at(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+}
+
+impl Acknowledgment {
+    /// A pattern of it with its words filled in.
+    pub fn fill(pattern: &str, key: &str, attempt: &str, final_name: &str, sha256: &str) -> String {
+        pattern
+            .replace("{key}", key)
+            .replace("{attempt}", attempt)
+            .replace("{final}", final_name)
+            .replace("{sha256}", sha256)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(text: &str) -> Result<Case, CaseFault> {
+        let tests = tempfile::tempdir().unwrap();
+        std::fs::create_dir(tests.path().join("rows")).unwrap();
+        std::fs::write(tests.path().join("rows/good.jsonl"), "[{\"name\":\"n\",\"of\":\"integer\"}]\n[1]\n").unwrap();
+        std::fs::write(tests.path().join("rows/bad.jsonl"), "[{\"name\":\"n\",\"of\":\"integer\"}]\n[\"x\"]\n")
+            .unwrap();
+        std::fs::write(tests.path().join("one.toml"), text).unwrap();
+        all(tests.path()).map(|mut cases| cases.remove(0))
+    }
+
+    #[test]
+    fn plg_06_a_case_is_read_with_its_defaults() {
+        let read = case("key = 'K'\n[rows]\ncontacts = 'rows/good.jsonl'\n[scope]\ncountry = 'DE'\n").unwrap();
+        assert_eq!((read.name.as_str(), read.created_at, read.repeatable), ("one", CREATED_AT, true));
+        assert_eq!(read.rows["contacts"].count(), 1);
+        assert_eq!(read.scope["country"], "DE");
+        assert_eq!(case("key = 'K'\ncreated_at = 2026-05-06T07:08:09Z").unwrap().created_at.year(), 2026);
+        assert!(case("key = 'K'\ncreated_at = '2026-05-06T07:08:09Z'").is_ok());
+    }
+
+    #[test]
+    fn plg_06_each_fault_of_a_case_is_told_with_file_and_line() {
+        for (text, told) in [
+            ("key = 'K'\nfinalname = 'x'", "tests/one.toml line 2: unknown field `finalname`"),
+            ("[scope]\na = 1", "tests/one.toml line 1: missing field `key`"),
+            ("key = 'K'\ncreated_at = 'today'", "tests/one.toml line 2: created_at \"today\" is no instant"),
+            ("key = 'K'\ngolden = '../x'", "tests/one.toml line 2: \"../x\" leads out of tests/"),
+            ("key = 'K'\n[rows]\ncontacts = 'rows/none.jsonl'", "tests/one.toml line 3: the rows of \"contacts\""),
+            (
+                "key = 'K'\n[rows]\ncontacts = 'rows/bad.jsonl'",
+                "tests/rows/bad.jsonl line 2: column \"n\" is of integer",
+            ),
+        ] {
+            let fault = case(text).unwrap_err().to_string();
+            assert!(fault.starts_with(told), "{text:?}: {fault}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! One delivery under one fault: a server of its own, the very sequence that delivers, the later look, and the truth.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use uuid::Uuid;
+
+use super::RehearsalError;
+use super::case::{Acknowledgment, Case, Moment};
+use super::fault::{Fault, Oddity, Trouble};
+use super::later::{self, Later};
+use super::placed::{self, Naming, Placed, Scene};
+use super::record::{Concluded, Kept, MemoryRecord, Orders};
+use super::rows::RowFiles;
+use super::truth::Truth;
+use crate::attempt::{self, Means, Record, Stop, Work};
+use crate::job::facts::FileFacts;
+use crate::job::model::ClaimedJob;
+use crate::job::names::NamePattern;
+use crate::job::verdict::Conclusion;
+use crate::plugin::{Bundle, Destination, Measured, Meter};
+use crate::remote::simulated::{Action, SftpServer, When, resolve, ssh};
+use crate::remote::{self, Endpoint, Names, Proof, ScratchNames, SecretRef, Session, SessionLimits, Sessions};
+use crate::spool::Spool;
+
+/// The attempt whose builds are compared: two builds for one attempt have nothing in which they may differ.
+pub(super) const FIRST_ATTEMPT: Uuid = Uuid::from_u128(0x0000_a77e_0000_7000_8000_0000_0000_0001);
+const JOB: Uuid = Uuid::from_u128(0x0000_0a0b_0000_7000_8000_0000_0000_0001);
+
+/// What all deliveries of one case share.
+pub(super) struct Stage {
+    pub bundle: Arc<Bundle>,
+    pub case: Case,
+    pub spool: Spool,
+    /// Holds the simulated server's password, as an operator's file would.
+    pub password: PathBuf,
+    /// How each kind of server was shown to publish, before anything went wrong there.
+    pub proofs: Mutex<BTreeMap<Naming, Proof>>,
+}
+
+/// One delivery, as it went.
+pub(super) struct Run {
+    pub fault: Fault,
+    pub occurred: bool,
+    pub concluded: Concluded,
+    pub later: Option<Later>,
+    pub truth: Truth,
+    pub kept: Kept,
+    pub calls: Vec<Measured>,
+}
+
+/// The job of a case, as an attempt's claim sees it.
+pub(super) fn job(case: &Case, attempt: Uuid) -> ClaimedJob {
+    ClaimedJob {
+        id: JOB,
+        tenant: Uuid::from_u128(0x7e4a_4700),
+        attempt,
+        attempt_count: 1,
+        destination: Uuid::from_u128(0x0e8e_a25e),
+        delivery_key: case.key.clone(),
+        created_at: case.created_at,
+        version: 1,
+        scope: case.scope.clone(),
+        replacement: None,
+    }
+}
+
+impl Stage {
+    /// A destination at a port of this machine; 0 for calls that reach nothing.
+    pub fn destination(&self, port: u16, host_key: &str, meter: Meter) -> Destination {
+        let endpoint = Endpoint {
+            host: "127.0.0.1".to_owned(),
+            port,
+            user: ssh::USER.to_owned(),
+            directory: ".".to_owned(),
+            host_keys: vec![host_key.to_owned()],
+            secret: SecretRef::PasswordFile(self.password.clone()),
+        };
+        let rows = Arc::new(RowFiles(self.case.rows.clone()));
+        self.bundle.rehearsed_at(endpoint, &self.case.settings, rows, meter)
+    }
+
+    /// Delivers under the fault.
+    pub async fn run(&self, fault: Fault, expected: &FileFacts) -> Result<Run, RehearsalError> {
+        let contract = &self.bundle.manifest.contract;
+        let job = job(&self.case, Uuid::new_v4());
+        let names = self.names(&expected.name, &job)?;
+        let naming = Naming::of(fault, contract);
+        let proof = self.proof(naming, expected, &names).await?;
+
+        let server = Arc::new(SftpServer::start(placed::behaviour(fault, naming, &names)).await?);
+        self.make_directories(&server, &names)?;
+        let orders = Orders {
+            stop_requested: fault == Fault::Odd(Oddity::StopRequested),
+            lost_before_fence: fault == Fault::Odd(Oddity::LostBeforeFence),
+        };
+        let record = Arc::new(MemoryRecord::new(Arc::clone(&server), orders, proof));
+        let stop = Stop::new();
+        self.acknowledge_when_published(&server, &names, expected);
+        let scene = Scene { server: &server, record: &record, names: &names, naming, stop: &stop };
+        let placed = placed::place(fault, &scene);
+
+        let meter = Meter::default();
+        let limits = limits(fault);
+        let sessions = Sessions::new(limits, Duration::from_secs(60));
+        let work = Work {
+            job,
+            bundle: Arc::clone(&self.bundle),
+            destination: Arc::new(self.destination(server.port(), server.host_key(), meter.clone())),
+            means: Means { spool: self.spool.clone(), sessions: sessions.clone() },
+            stop,
+        };
+        attempt::run(&work, Arc::clone(&record) as Arc<dyn Record>).await;
+        sessions.close().await;
+
+        server.clear_hooks();
+        self.acknowledge(&server, &names, expected, Moment::Later)?;
+        if matches!(fault, Fault::At(_, Trouble::CutDuring)) {
+            land(&server, &placed).await?;
+        }
+        let kept = record.kept();
+        let concluded =
+            kept.concluded.clone().unwrap_or(Concluded::Nothing { why: "the attempt did not end".to_owned() });
+        let later = match &kept.expected {
+            Some(expected) if wants_a_later_look(fault, &concluded) => {
+                Some(later::look(&work, &record, &names, expected, &limits).await?)
+            }
+            Some(_) | None => None,
+        };
+        if fault == Fault::Odd(Oddity::LandsAfterLook) {
+            land(&server, &placed).await?;
+        }
+        let truth = Truth::of(&server, &names, expected, &kept, fault);
+        Ok(Run {
+            fault,
+            occurred: placed.has_occurred(),
+            concluded,
+            later,
+            truth,
+            kept: record.kept(),
+            calls: meter.calls(),
+        })
+    }
+
+    fn names(&self, final_name: &str, job: &ClaimedJob) -> Result<Names, RehearsalError> {
+        let manifest = &self.bundle.manifest;
+        let attempt = job.attempt.to_string();
+        Names::mint(&manifest.contract, Some(&manifest.names.temporary), final_name, &job.delivery_key, &attempt)
+            .map_err(|error| RehearsalError::Names { why: error.to_string() })
+    }
+
+    /// As `waybill partner check` finds out on scratch names, while nothing goes wrong. Once for each kind of server.
+    async fn proof(&self, naming: Naming, expected: &FileFacts, names: &Names) -> Result<Proof, RehearsalError> {
+        let mut proofs = self.proofs.lock().await;
+        if let Some(proof) = proofs.get(&naming) {
+            return Ok(proof.clone());
+        }
+        let server = SftpServer::start(naming.behaviour()).await?;
+        self.make_directories(&server, names)?;
+        let destination = self.destination(server.port(), server.host_key(), Meter::default());
+        let session = Session::connect(&destination.endpoint, &SessionLimits::default()).await?;
+        let scratch = ScratchNames::mint(&self.bundle.manifest.names.temporary, &expected.name)
+            .map_err(|error| RehearsalError::Names { why: error.to_string() })?;
+        let proof = remote::prove(&session, &scratch).await?;
+        session.close().await;
+        proofs.insert(naming, proof.clone());
+        Ok(proof)
+    }
+
+    /// The folders that the partner has: those of every name that may be written or read.
+    fn make_directories(&self, server: &SftpServer, names: &Names) -> Result<(), RehearsalError> {
+        let written = [Some(&names.final_name), names.temporary.as_ref()].into_iter().flatten();
+        let beside = names.auxiliary.iter().map(|auxiliary| &auxiliary.name);
+        let mut paths: Vec<String> = written.chain(beside).cloned().collect();
+        let acknowledgment = self.bundle.manifest.contract.acknowledgment.as_ref();
+        paths.extend(acknowledgment.map(|agreed| NamePattern::to_string(&agreed.name)));
+        paths.extend(self.case.acknowledgments.iter().map(|one| one.name.clone()));
+        for path in paths {
+            let Some((folders, _)) = path.rsplit_once('/') else { continue };
+            // A folder whose name is a pattern is the partner's to make, when it has a file for it.
+            if folders.contains(['*', '{']) {
+                continue;
+            }
+            let mut folder = String::new();
+            for part in folders.split('/') {
+                folder = format!("{folder}/{part}");
+                let known = server.names_in(folder.rsplit_once('/').map_or("/", |(above, _)| above));
+                if !known.iter().any(|name| name == part) {
+                    server.make_directory(&folder)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts there what the partner puts at this moment.
+    fn acknowledge(
+        &self,
+        server: &SftpServer,
+        names: &Names,
+        expected: &FileFacts,
+        moment: Moment,
+    ) -> Result<(), RehearsalError> {
+        for (name, text) in self.acknowledgments(names, expected, moment) {
+            server.put(&name, text)?;
+        }
+        Ok(())
+    }
+
+    fn acknowledge_when_published(&self, server: &Arc<SftpServer>, names: &Names, expected: &FileFacts) {
+        let files = self.acknowledgments(names, expected, Moment::Published);
+        let (final_name, weak) = (resolve(&names.final_name), Arc::downgrade(server));
+        server.hook(move |event| {
+            let named = match event.action {
+                Action::Link | Action::Rename | Action::PosixRename | Action::Close => event.path == final_name,
+                _ => false,
+            };
+            if let Some(server) = weak.upgrade().filter(|_| named && event.when == When::After) {
+                for (name, text) in &files {
+                    if let Err(error) = server.put(name, text.clone()) {
+                        tracing::warn!(%error, "an acknowledgment of the case could not be put there");
+                    }
+                }
+            }
+            None
+        });
+    }
+
+    fn acknowledgments(&self, names: &Names, expected: &FileFacts, moment: Moment) -> Vec<(String, String)> {
+        let (sha256, Names { key, attempt, final_name, .. }) = (expected.sha256.to_string(), names);
+        let fill = |pattern: &str| Acknowledgment::fill(pattern, key, attempt, final_name, &sha256);
+        let wanted = self.case.acknowledgments.iter().filter(|one| one.when == moment);
+        wanted.map(|one| (fill(&one.name), fill(&one.text))).collect()
+    }
+}
+
+/// Lets the request take effect whose line was cut, and waits until it has.
+async fn land(server: &SftpServer, placed: &Placed) -> Result<(), RehearsalError> {
+    if placed.has_occurred() {
+        placed.gate.open();
+        server.all_answered().await?;
+    }
+    Ok(())
+}
+
+/// An open outcome is looked at again; so is the plain run, to see what `observe` does.
+fn wants_a_later_look(fault: Fault, concluded: &Concluded) -> bool {
+    match concluded {
+        Concluded::By(Conclusion::Unknown(_)) | Concluded::Nothing { .. } => true,
+        Concluded::By(Conclusion::Completed(_) | Conclusion::NotDelivered(_)) => {
+            fault == Fault::Odd(Oddity::Plain) || fault.loses_the_job()
+        }
+        Concluded::Failed { .. } | Concluded::Released { .. } | Concluded::Stopped => false,
+    }
+}
+
+/// The host's own limits, but where the server never answers: a rehearsal does not wait for minutes.
+fn limits(fault: Fault) -> SessionLimits {
+    let usual = SessionLimits::default();
+    if fault == Fault::Odd(Oddity::NeverAnswers) {
+        let short = Duration::from_secs(2);
+        return SessionLimits { request: short, stall: short, ..usual };
+    }
+    usual
+}

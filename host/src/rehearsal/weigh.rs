@@ -1,0 +1,182 @@
+//! From a delivery to its report: what the bundle did wrong, in sentences.
+
+use std::collections::BTreeMap;
+
+use super::fault::{Fault, Oddity};
+use super::record::Concluded;
+use super::report::{CallReport, FaultReport, LaterReport};
+use super::stage::Run;
+use super::truth::Judged;
+use crate::job::evidence::Evidence;
+use crate::job::verdict::{Conclusion, compare};
+use crate::plugin::{CallError, Limits, Measured};
+use crate::remote::RemoteError;
+
+/// One delivery's report.
+pub(super) fn report(run: &Run) -> FaultReport {
+    let judged = run.truth.judge(&run.concluded);
+    let later = run.later.as_ref().map(|later| LaterReport {
+        concluded: later.conclusion.to_string(),
+        because: later.conclusion.sentence().to_owned(),
+        judged: run.truth.judge_conclusion(later.conclusion),
+        removed_temporary: later.removed,
+    });
+    let because = match &run.kept.attention {
+        Some(why) => format!("{} {why}.", run.concluded.because()),
+        None => run.concluded.because(),
+    };
+    FaultReport {
+        fault: run.fault.id(),
+        words: run.fault.words(),
+        excluded: None,
+        occurred: run.occurred,
+        plugin_did: run.calls.iter().flat_map(did).collect(),
+        concluded: run.concluded.name(),
+        because,
+        truth: run.truth.sentence().to_owned(),
+        judged,
+        wrong: wrong(run, judged, later.as_ref()),
+        later,
+    }
+}
+
+/// A fault that the contract excludes.
+pub(super) fn excluded(fault: Fault, why: &'static str) -> FaultReport {
+    FaultReport {
+        fault: fault.id(),
+        words: fault.words(),
+        excluded: Some(why),
+        occurred: false,
+        plugin_did: Vec::new(),
+        concluded: String::new(),
+        because: String::new(),
+        truth: String::new(),
+        judged: Judged::Open,
+        later: None,
+        wrong: Vec::new(),
+    }
+}
+
+fn wrong(run: &Run, judged: Judged, later: Option<&LaterReport>) -> Vec<String> {
+    let (truth, plain) = (&run.truth, run.fault == Fault::Odd(Oddity::Plain));
+    let mut wrong: Vec<String> = run.calls.iter().filter_map(|call| broke(call, plain)).collect();
+    wrong.extend(run.calls.iter().flat_map(forbidden));
+    if judged == Judged::False {
+        wrong.push(format!("the host concluded {}, and that is false: {}", run.concluded.name(), truth.sentence()));
+    }
+    if let Some(later) = later.filter(|later| later.judged == Judged::False) {
+        wrong.push(format!("a later look concluded {}, and that is false: {}", later.concluded, truth.sentence()));
+    }
+    if truth.created > 1 {
+        wrong.push("the final name was created more than once".to_owned());
+    }
+    wrong.extend(truth.harmed.iter().map(|name| format!("somebody else's file {name} is no longer as it was")));
+    wrong.extend(truth.too_early.iter().map(|what| format!("before the delivery was authorized, {what}")));
+    if plain {
+        wrong.extend(differences(run));
+        let delivered = match &run.concluded {
+            Concluded::By(Conclusion::Completed(_)) => true,
+            // Its evidence comes later, or a person has to ask.
+            Concluded::By(Conclusion::Unknown(_)) => truth.whole,
+            _ => false,
+        };
+        if !delivered {
+            wrong.push(format!("nothing went wrong, and yet it was not delivered: {}", run.concluded.because()));
+        }
+    }
+    wrong
+}
+
+/// A call that must not end so, whatever the server does. A failure that the plugin itself returns is its right, where
+/// something went wrong.
+fn broke(call: &Measured, plain: bool) -> Option<String> {
+    match call.failed.as_ref()? {
+        CallError::Stopped => None,
+        CallError::Failed { .. } if !plain => None,
+        error @ (CallError::Failed { .. }
+        | CallError::Trapped { .. }
+        | CallError::TimedOut { .. }
+        | CallError::Limit { .. }
+        | CallError::Broke { .. }
+        | CallError::Host { .. }) => Some(format!("{}: {error}", call.call)),
+    }
+}
+
+fn forbidden(call: &Measured) -> Vec<String> {
+    let asked = call.requests.iter().filter_map(|asked| match &asked.refused {
+        Some(RemoteError::Forbidden { why }) => {
+            Some(format!("{} asked for what it may not: {}: {why}", call.call, request(asked.call, &asked.on)))
+        }
+        Some(_) | None => None,
+    });
+    asked.collect()
+}
+
+/// Where the plugin's reports and the host's looks differ.
+fn differences(run: &Run) -> Vec<String> {
+    let told = run.kept.evidence.iter().flat_map(|evidence| match evidence {
+        Evidence::Baseline { look, reported: Some(reported), .. } => compare::differences(look, reported),
+        Evidence::Receipt(receipt) | Evidence::Observation(receipt) => receipt.differences.clone(),
+        Evidence::Baseline { .. }
+        | Evidence::Publish { .. }
+        | Evidence::RemovalIntended { .. }
+        | Evidence::RemovalAnswered { .. } => Vec::new(),
+    });
+    told.map(|difference| format!("the plugin's report differs from what the host saw: {difference}")).collect()
+}
+
+/// What a call asked of the server, with the answers.
+fn did(call: &Measured) -> Vec<String> {
+    let asked = call.requests.iter().map(|asked| {
+        let answer = match &asked.refused {
+            None => "ok",
+            Some(RemoteError::Stopped) => "stopped",
+            Some(RemoteError::Forbidden { .. }) => "forbidden",
+            Some(RemoteError::Invalid { .. }) => "invalid",
+            Some(RemoteError::NotSent { .. }) => "not sent",
+            Some(RemoteError::Refused { .. }) => "refused",
+            Some(RemoteError::Unknown { .. }) => "unknown",
+        };
+        format!("{}: {}: {answer}", call.call, request(asked.call, &asked.on))
+    });
+    let end = call.failed.as_ref().map(|error| format!("{}: {error}", call.call));
+    asked.chain(end).collect()
+}
+
+fn request(call: &str, on: &str) -> String {
+    if on.is_empty() { call.to_owned() } else { format!("{call} {on}") }
+}
+
+/// The most that each kind of call took.
+pub(super) fn calls(measured: &[Measured], limits: &Limits) -> Vec<CallReport> {
+    let mut by_call: BTreeMap<&'static str, CallReport> = BTreeMap::new();
+    for call in measured {
+        let limit = match call.call {
+            "build" => limits.build(),
+            "deliver" => limits.deliver(),
+            _ => limits.call(),
+        };
+        let report = by_call.entry(call.call).or_insert_with(|| CallReport {
+            call: call.call,
+            times: 0,
+            milliseconds: 0,
+            limit_milliseconds: milliseconds(limit),
+            memory_bytes: 0,
+            limit_memory_bytes: limits.memory_bytes() as u64,
+            host_calls: BTreeMap::new(),
+        });
+        report.times += 1;
+        report.milliseconds = report.milliseconds.max(milliseconds(call.took));
+        report.memory_bytes = report.memory_bytes.max(call.memory_bytes);
+        let most: u64 = report.host_calls.values().sum();
+        if call.host_calls.values().sum::<u64>() > most {
+            report.host_calls.clone_from(&call.host_calls);
+        }
+    }
+    // In the order of an attempt.
+    ["build", "final-name", "baseline", "deliver", "observe"].iter().filter_map(|call| by_call.remove(call)).collect()
+}
+
+fn milliseconds(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

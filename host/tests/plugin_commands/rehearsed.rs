@@ -1,0 +1,166 @@
+//! `waybill plugin test`: shipped bundles pass it, broken ones are told what is wrong.
+
+use serde_json::Value;
+
+use super::stage::{Bench, fault, wrong};
+
+const MANIFEST: &str = "[names]\nfinal = 'contacts-{key}.csv'\n[contract]\npublishes_whole = true\none_name_space = true\nmay_remove_temporaries = true\n";
+const CASE: &str =
+    "key = 'K-1'\nfinal_name = 'contacts-K-1.csv'\n[settings]\nquery = 'two'\n[rows]\ntwo = 'rows/two.jsonl'\n";
+
+/// A misbehaving destination under a setting.
+fn misbehaving(settings: &str) -> anyhow::Result<Bench> {
+    let case = CASE.replace("[settings]\n", &format!("[settings]\n{settings}\n"));
+    Bench::made(MANIFEST, &case, "misbehaving-destination")
+}
+
+/// The sentences about the plain run, or about checks.
+fn sentences(settings: &str) -> anyhow::Result<String> {
+    let (code, report) = misbehaving(settings)?.report(&[])?;
+    assert_eq!(code, Some(4), "{settings}: {:?}", wrong(&report));
+    assert_eq!(report["passed"], false);
+    Ok(wrong(&report).join("\n"))
+}
+
+#[test]
+fn plg_06_the_shipped_bundles_pass() -> anyhow::Result<()> {
+    for (name, cases) in [("northwind", 2), ("meridian", 1)] {
+        let (code, report) = Bench::shipped(name)?.report(&[])?;
+        assert_eq!(wrong(&report), Vec::<String>::new(), "{name}");
+        assert_eq!((code, &report["passed"]), (Some(0), &Value::Bool(true)), "{name}");
+        assert_eq!(report["cases"].as_array().map(Vec::len), Some(cases));
+        let plain = fault(&report, "plain");
+        assert_eq!((&plain["concluded"], &plain["judged"]), (&"Completed(checksum)".into(), &"true".into()), "{plain}");
+        // Every fault is there, with what the plugin did and what is true.
+        for case in report["cases"].as_array().into_iter().flatten() {
+            let faults = case["faults"].as_array().into_iter().flatten().collect::<Vec<_>>();
+            assert_eq!(faults.len(), waybill::rehearsal::Fault::all().len());
+            for one in faults.iter().filter(|one| one["excluded"].is_null()) {
+                assert_ne!(one["judged"], "false", "{one}");
+                assert!(one["truth"].as_str().is_some_and(|truth| !truth.is_empty()), "{one}");
+            }
+        }
+        // A cut line is Unknown at once, and a later look settles it.
+        let cut = fault(&report, "cut-after-link");
+        assert_eq!((&cut["judged"], &cut["truth"]), (&"open".into(), &"the file was there, whole".into()), "{cut}");
+        assert_eq!(cut["later"]["judged"], "true", "{cut}");
+        // What never came to pass is told apart: a link is not made twice, and a rename not here.
+        assert_eq!(fault(&report, "stop-requested")["concluded"], "Stopped");
+        assert_eq!(fault(&report, "name-taken")["concluded"], "Failed(FinalNameOccupied)");
+    }
+    Ok(())
+}
+
+#[test]
+fn plg_06_a_misbehaving_destination_fails_with_the_sentence_that_says_why() -> anyhow::Result<()> {
+    for (settings, told) in [
+        ("behaviour = 'panic'", "deliver: the plugin trapped"),
+        ("behaviour = 'put-undeclared'", "deliver asked for what it may not: put undeclared.txt"),
+        ("behaviour = 'publish-twice'", "deliver asked for what it may not: publish"),
+        ("behaviour = 'never-send'", "nothing went wrong, and yet it was not delivered"),
+        ("behaviour = 'lie-receipt'", "the plugin's report differs from what the host saw"),
+        ("behaviour = 'read-outside'", "baseline asked for what it may not: "),
+        ("behaviour = 'name-escapes'", "final name"),
+    ] {
+        let said = sentences(settings)?;
+        assert!(said.contains(told), "{settings}: {said}");
+    }
+    Ok(())
+}
+
+#[test]
+fn plg_06_a_final_name_that_differs_between_attempts_is_found() -> anyhow::Result<()> {
+    let manifest = MANIFEST.replace("contacts-{key}.csv", "contacts-{key}*.csv");
+    let case = CASE.replace("[settings]\n", "[settings]\nbehaviour = 'name-unstable'\n");
+    let (code, report) = Bench::made(&manifest, &case, "misbehaving-destination")?.report(&[])?;
+    let said = wrong(&report).join("\n");
+    assert_eq!(code, Some(4));
+    assert!(said.contains("two attempts of the same job got the names"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn plg_06_a_call_without_an_end_is_ended_by_the_manifests_limit() -> anyhow::Result<()> {
+    let manifest = format!("{MANIFEST}[limits]\ncall_seconds = 1\n");
+    let case = CASE.replace("[settings]\n", "[settings]\nbehaviour = 'loop'\nin = 'final-name'\n");
+    let (code, report) = Bench::made(&manifest, &case, "misbehaving-destination")?.report(&[])?;
+    let said = wrong(&report).join("\n");
+    assert_eq!(code, Some(4));
+    assert!(said.contains("the plugin did not return within 1 s"), "{said}");
+    Ok(())
+}
+
+/// A contract that promises more than the server keeps: names appear whole, but the disk shows only what it was told.
+#[test]
+fn plg_06_golden_files_are_compared_and_written_anew() -> anyhow::Result<()> {
+    let case = format!("golden = 'golden/two.csv'\n{CASE}");
+    let bench = Bench::made(MANIFEST, &case, "sftp-destination")?;
+    let (code, report) = bench.report(&[])?;
+    assert_eq!(code, Some(4));
+    assert!(wrong(&report).join("\n").contains("two.csv is not there yet; --bless"), "{report}");
+
+    let (code, report) = bench.report(&["--bless"])?;
+    assert_eq!((code, wrong(&report)), (Some(0), vec![]));
+    assert_eq!(bench.read("tests/golden/two.csv")?, b"n\r\n1\r\n2\r\n");
+
+    bench.write("tests/golden/two.csv", "n\r\n1\r\n3\r\n")?;
+    let (code, report) = bench.report(&[])?;
+    assert_eq!(code, Some(4));
+    let said = wrong(&report).join("\n");
+    assert!(said.contains("at byte 6 (line 3)") && said.contains("--bless"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn plg_06_the_report_is_read_by_people_and_by_build_servers() -> anyhow::Result<()> {
+    let bench = Bench::made(MANIFEST, CASE, "sftp-destination")?;
+    let output = bench.test(&["--junit", "junit.xml", "--only", "one"])?;
+    let said = String::from_utf8(output.stdout)?;
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for part in
+        ["made, revision 1: passed, 1 case", "nothing goes wrong", "Completed(", "deliver", "MiB", "Left unknown"]
+    {
+        assert!(said.contains(part), "{part:?} is not in:\n{said}");
+    }
+    let junit = std::fs::read_to_string(bench.bundle().with_file_name("junit.xml"))?;
+    for part in ["<testsuite name=\"one\"", "name=\"plain\"", "name=\"cut-during-link\"", "failures=\"0\""] {
+        assert!(junit.contains(part), "{part:?} is not in:\n{junit}");
+    }
+    let (_, report) = bench.report(&[])?;
+    let calls = report["cases"][0]["calls"].as_array().cloned().unwrap_or_default();
+    let deliver = calls.iter().find(|call| call["call"] == "deliver").cloned().unwrap_or_default();
+    assert!(deliver["memory_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{deliver}");
+    assert_eq!(
+        (&deliver["host_calls"]["send"], &deliver["host_calls"]["publish"]),
+        (&1.into(), &1.into()),
+        "{deliver}"
+    );
+    assert_eq!(deliver["limit_milliseconds"], 3_600_000);
+    Ok(())
+}
+
+#[test]
+fn plg_06_what_cannot_be_tested_says_why_and_ends_with_its_code() -> anyhow::Result<()> {
+    let bench = Bench::made(MANIFEST, CASE, "sftp-destination")?;
+    let said = |arguments: &[&str]| -> anyhow::Result<(Option<i32>, String)> {
+        let output = bench.test(arguments)?;
+        let text = [output.stdout, output.stderr].concat();
+        Ok((output.status.code(), String::from_utf8(text)?))
+    };
+    let (code, text) = said(&["--only", "two"])?;
+    assert_eq!((code, text.contains("there is no case \"two\"; there are: one")), (Some(1), true), "{text}");
+    bench.write("tests/one.toml", "key = 'K'\nfinalname = 'x'\n")?;
+    let (code, text) = said(&[])?;
+    assert_eq!((code, text.contains("tests/one.toml line 2: unknown field `finalname`")), (Some(1), true), "{text}");
+    std::fs::remove_file(bench.bundle().join("tests/one.toml"))?;
+    let (code, text) = said(&[])?;
+    assert_eq!((code, text.contains("has no cases; add tests/first.toml")), (Some(1), true), "{text}");
+    bench.write("tests/one.toml", CASE)?;
+    bench.write("partner.toml", "partner = 'made'\nrevisoin = 1\n")?;
+    let (code, text) = said(&[])?;
+    assert_eq!((code, text.contains("partner.toml line 2")), (Some(4), true), "{text}");
+    std::fs::remove_dir_all(bench.bundle())?;
+    let (code, text) = said(&[])?;
+    assert_eq!((code, text.contains("NotFound")), (Some(3), true), "{text}");
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! Bundles as their authors have them, and the program run on them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+/// A bundle in a directory of its own.
+pub struct Bench {
+    directory: tempfile::TempDir,
+    name: String,
+}
+
+impl Bench {
+    /// A shipped bundle with its cases, and the components that it works with.
+    pub fn shipped(name: &str) -> anyhow::Result<Self> {
+        let bench = Self { directory: tempfile::tempdir()?, name: name.to_owned() };
+        copy(&repository().join("plugins/bundles").join(name), &bench.bundle())?;
+        bench.components("csv-builder", "sftp-destination")?;
+        Ok(bench)
+    }
+
+    /// A bundle of one case, whose builder writes two rows.
+    pub fn made(manifest: &str, case: &str, destination: &str) -> anyhow::Result<Self> {
+        let bench = Self { directory: tempfile::tempdir()?, name: "made".to_owned() };
+        std::fs::create_dir_all(bench.bundle().join("tests/rows"))?;
+        bench.write("partner.toml", &format!("partner = 'made'\nrevision = 1\n{manifest}"))?;
+        bench.write("tests/one.toml", case)?;
+        bench.write("tests/rows/two.jsonl", "[{\"name\":\"n\",\"of\":\"integer\"}]\n[1]\n[2]\n")?;
+        bench.components("csv-builder", destination)?;
+        Ok(bench)
+    }
+
+    pub fn bundle(&self) -> PathBuf {
+        self.directory.path().join(&self.name)
+    }
+
+    pub fn write(&self, file: &str, text: &str) -> anyhow::Result<()> {
+        Ok(std::fs::write(self.bundle().join(file), text)?)
+    }
+
+    pub fn read(&self, file: &str) -> anyhow::Result<Vec<u8>> {
+        Ok(std::fs::read(self.bundle().join(file))?)
+    }
+
+    fn components(&self, builder: &str, destination: &str) -> anyhow::Result<()> {
+        for (file, guest) in [("builder.wasm", builder), ("destination.wasm", destination)] {
+            let built = repository().join("target/plugins").join(format!("{guest}.wasm"));
+            std::fs::copy(&built, self.bundle().join(file))
+                .with_context(|| format!("{} is not built; run tests/setup.sh plugins", built.display()))?;
+        }
+        Ok(())
+    }
+
+    /// `waybill plugin test` on it, without any setting of the environment that runs the tests.
+    pub fn test(&self, arguments: &[&str]) -> anyhow::Result<Output> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_waybill"));
+        command
+            .current_dir(self.directory.path())
+            .env_clear()
+            .env("XDG_CACHE_HOME", repository().join("target/compiled"));
+        Ok(command.args(["plugin", "test", &self.name]).args(arguments).output()?)
+    }
+
+    /// The same with `--json`: the exit code and the report.
+    pub fn report(&self, arguments: &[&str]) -> anyhow::Result<(Option<i32>, Value)> {
+        let output = self.test(&[arguments, &["--json"]].concat())?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let report = serde_json::from_slice(&output.stdout).with_context(|| format!("no report: {said}"))?;
+        Ok((output.status.code(), report))
+    }
+}
+
+/// Everything that a report says is wrong.
+pub fn wrong(report: &Value) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for case in report["cases"].as_array().into_iter().flatten() {
+        for check in case["checks"].as_array().into_iter().flatten() {
+            if check["passed"] == false {
+                wrong.push(format!("{}: {}", check["name"], check["says"]));
+            }
+        }
+        for fault in case["faults"].as_array().into_iter().flatten() {
+            for sentence in fault["wrong"].as_array().into_iter().flatten() {
+                wrong.push(format!("{}: {sentence}", fault["fault"]));
+            }
+        }
+    }
+    wrong
+}
+
+/// One fault of the first case.
+pub fn fault<'a>(report: &'a Value, id: &str) -> &'a Value {
+    let faults = report["cases"][0]["faults"].as_array().into_iter().flatten();
+    faults.into_iter().find(|fault| fault["fault"] == id).unwrap_or(&Value::Null)
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
