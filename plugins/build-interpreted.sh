@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
 # Builds the plugins of this repository that are written in JavaScript and Python: build-interpreted.sh OUTDIR makes
-# OUTDIR/<language>-<part>.wasm, a component for each. What did not change is not built again: each takes a minute.
+# OUTDIR/<language>-<world>.wasm, a component for each. What did not change is not built again: each takes a minute.
 #
-# The tools that make components are installed once for each lock file, into target/tools or where WAYBILL_TOOLS says, which
-# is where `waybill plugin build` looks for them too. No package of the system is installed here.
+# The tools that make components are installed once for each lock file, into target/cache/waybill/tools or where WAYBILL_TOOLS
+# says, in the form of `waybill plugin build`. No package of the system is installed here.
 set -euo pipefail
+# A failed step ends a command substitution too.
+shopt -s inherit_errexit
 
-if [ $# -ne 1 ]; then
-    echo "usage: $0 OUTDIR" >&2
+if [ $# -lt 1 ] || [ $# -gt 2 ]; then
+    echo "usage: $0 OUTDIR [javascript|python]" >&2
     exit 2
 fi
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
-tools=${WAYBILL_TOOLS:-$PWD/target/tools}
+tools=${WAYBILL_TOOLS:-$PWD/target/cache/waybill/tools}
 contract=$PWD/wit/0.1.0
 mkdir -p "$tools"
 
@@ -52,41 +54,56 @@ tools_of() {
 javascript() {
     local tool
     tool=$(tools_of javascript plugins/javascript/package-lock.json)
-    quietly "$tool/node_modules/.bin/componentize-js" "plugins/javascript/$1.js" --wit "$contract" --world-name "$1" \
-        --disable http fetch-event stdio random clocks --out "$2"
+    quietly "$tool/node_modules/.bin/componentize-js" "$1" --wit "$contract" --world-name "$2" \
+        --disable http fetch-event stdio random clocks --out "$3"
 }
 
 python() {
     local tool
     tool=$(tools_of python plugins/python/requirements.txt)
-    PYTHONDONTWRITEBYTECODE=1 quietly "$tool/venv/bin/componentize-py" --quiet --wit-path "$contract" --world "$1" \
-        componentize --python-path plugins/python "$1" --output "$2"
+    PYTHONDONTWRITEBYTECODE=1 quietly "$tool/venv/bin/componentize-py" --quiet --wit-path "$contract" --world "$2" \
+        componentize --python-path "$(dirname "$1")" "$(basename "$1" .py)" --output "$3"
 }
 
-# Both the source and what it is built with are in the stamp.
+# build NAME LANGUAGE SOURCE WORLD LOCK: both the source and what it is built with are in the stamp.
 build() {
-    local language=$1 part=$2 source=$3 lock=$4 name=$1-$2 stamp
-    stamp=$(digest "$source" "$lock" "$contract"/*.wit "$0")
+    local name=$1 language=$2 source=$3 world=$4 lock=$5 stamp
+    stamp=$(digest "$source" "$lock" "$contract"/*.wit plugins/build-interpreted.sh)
     if [ -e "$out/$name.wasm" ] && [ "$(cat "$out/.$name.stamp" 2>/dev/null)" = "$stamp" ]; then
         say "$name.wasm is unchanged"
         return
     fi
-    "$language" "$part" "$out/$name.wasm.new"
+    "$language" "$source" "$world" "$out/$name.wasm.new"
     mv "$out/$name.wasm.new" "$out/$name.wasm"
     printf '%s\n' "$stamp" >"$out/.$name.stamp"
     say "$name.wasm, $(wc -c <"$out/$name.wasm") bytes"
 }
 
-# One language after the other would leave half of the processors idle.
-both_parts() {
-    build "$1" builder "plugins/$1/builder.$2" "plugins/$1/$3"
-    build "$1" destination "plugins/$1/destination.$2" "plugins/$1/$3"
+all_javascript() {
+    local lock=plugins/javascript/package-lock.json world
+    for world in builder destination; do
+        build "javascript-$world" javascript "plugins/javascript/$world.js" "$world" "$lock"
+    done
 }
-both_parts javascript js package-lock.json &
-javascript=$!
-both_parts python py requirements.txt &
-python=$!
+
+all_python() {
+    local lock=plugins/python/requirements.txt world
+    for world in builder destination; do
+        build "python-$world" python "plugins/python/$world.py" "$world" "$lock"
+    done
+    build misbehaving-python python plugins/misbehaving-python/misbehaving.py builder "$lock"
+}
+
+# One language after the other would leave half of the processors idle.
 failed=0
-wait "$javascript" || failed=1
-wait "$python" || failed=1
+started=()
+if [ "${2:-javascript}" = javascript ]; then
+    all_javascript &
+    started+=($!)
+fi
+if [ "${2:-python}" = python ]; then
+    all_python &
+    started+=($!)
+fi
+for one in "${started[@]}"; do wait "$one" || failed=1; done
 exit "$failed"

@@ -92,7 +92,7 @@ plugins() {
     plugins/build.sh target/plugins
     plugins/build-interpreted.sh target/plugins
     # What tests compiled of plugins that are long gone.
-    if [ -d target/compiled ]; then find target/compiled -type f -mtime +7 -delete; fi
+    if [ -d target/cache/waybill/compiled ]; then find target/cache/waybill/compiled -type f -mtime +7 -delete; fi
 }
 
 # PostgreSQL refuses to run as root.

@@ -163,9 +163,20 @@ pub fn plugins() -> anyhow::Result<PathBuf> {
 }
 
 /// Compiled components, shared by all tests of this target directory: a Python guest takes seconds to compile. Its files
-/// are named by their content, so what one test writes serves every other.
+/// are named by their content, so what one test writes serves every other. It lies where `waybill plugin` looks for it when
+/// `XDG_CACHE_HOME` is `target/cache`.
 pub fn compiled() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("target").join("compiled")
+    Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("target").join("cache/waybill/compiled")
+}
+
+/// One test at a time loads what may have to be compiled, so that the others find it compiled.
+pub async fn compiling() -> anyhow::Result<std::fs::File> {
+    let directory = compiled();
+    if let Some(parent) = directory.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    let lock = std::fs::File::create(directory.with_extension("lock"))?;
+    tokio::task::spawn_blocking(move || lock.lock().map(|()| lock)).await?.context("waiting to compile plugins")
 }
 
 impl House {
@@ -399,6 +410,7 @@ impl House {
 }
 
 async fn load(partners: &Path, compiled: &Path) -> anyhow::Result<Arc<Bundle>> {
+    let _turn = compiling().await?;
     let plugins = Plugins::open(&PluginSettings { cache_dir: compiled.to_owned() })?;
     let loaded = plugins.load(partners).await?;
     if let Some(refused) = loaded.refused.first() {

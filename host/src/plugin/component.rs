@@ -20,7 +20,7 @@ pub(super) const MOST_BYTES: u64 = 64 << 20;
 
 /// What a component must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum World {
+pub enum World {
     Builder,
     Destination,
 }
@@ -53,6 +53,11 @@ impl World {
             Self::Destination => Self::Builder,
         }
     }
+}
+
+/// Checks a built file as it is checked when a bundle is loaded, without compiling it.
+pub fn check_component(bytes: Vec<u8>, world: World) -> Result<(), String> {
+    admit(&Engine::default(), bytes, world).map(|_| ())
 }
 
 /// The component's bytes, checked by name against its world. The error continues a sentence that begins with the file.

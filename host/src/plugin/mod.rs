@@ -27,6 +27,7 @@ mod worlds;
 
 pub use bundle::{Built, Bundle};
 pub use call::{CallError, FailureKind, LimitKind};
+pub use component::{World, check_component};
 pub use destinations::{Destination, OpenQuery};
 pub use document::DocumentError;
 pub use error::{BundleError, BundleFault, PluginError};

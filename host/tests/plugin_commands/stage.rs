@@ -32,8 +32,45 @@ impl Bench {
         Ok(bench)
     }
 
+    /// Nothing yet: a name for a bundle.
+    pub fn empty() -> anyhow::Result<Self> {
+        Ok(Self { directory: tempfile::tempdir()?, name: "acme".to_owned() })
+    }
+
+    /// `waybill plugin COMMAND acme …`, as an author of plugins runs it: with compilers, and with the caches of our set-up.
+    pub fn author(&self, command: &str, arguments: &[&str]) -> anyhow::Result<Output> {
+        Ok(self.authors(command, arguments).output()?)
+    }
+
+    /// The same, to be changed before it runs.
+    pub fn authors(&self, command: &str, arguments: &[&str]) -> Command {
+        let target = repository().join("target");
+        let mut program = Command::new(env!("CARGO_BIN_EXE_waybill"));
+        program
+            .current_dir(self.directory.path())
+            .env_remove("WAYBILL_TOOLS")
+            .env("XDG_CACHE_HOME", target.join("cache"))
+            // The standard library may have to be compiled too; once is enough.
+            .env("CARGO_TARGET_DIR", target.join("bundles"))
+            .args(["plugin", command, &self.name])
+            .args(arguments);
+        program
+    }
+
     pub fn bundle(&self) -> PathBuf {
         self.directory.path().join(&self.name)
+    }
+
+    /// Files that a build made and did not finish.
+    pub fn unfinished(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let mut unfinished = Vec::new();
+        for entry in std::fs::read_dir(self.bundle())? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "unfinished") {
+                unfinished.push(path);
+            }
+        }
+        Ok(unfinished)
     }
 
     pub fn write(&self, file: &str, text: &str) -> anyhow::Result<()> {
@@ -56,10 +93,7 @@ impl Bench {
     /// `waybill plugin test` on it, without any setting of the environment that runs the tests.
     pub fn test(&self, arguments: &[&str]) -> anyhow::Result<Output> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_waybill"));
-        command
-            .current_dir(self.directory.path())
-            .env_clear()
-            .env("XDG_CACHE_HOME", repository().join("target/compiled"));
+        command.current_dir(self.directory.path()).env_clear().env("XDG_CACHE_HOME", repository().join("target/cache"));
         Ok(command.args(["plugin", "test", &self.name]).args(arguments).output()?)
     }
 

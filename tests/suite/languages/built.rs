@@ -48,7 +48,9 @@ async fn bundles(partners: &Partners) -> anyhow::Result<Vec<(&'static str, Arc<B
     for language in LANGUAGES {
         partners.bundle(&language.name.to_lowercase(), language.builder, language.destination, "")?;
     }
+    let turn = waybill_tests::house::compiling().await?;
     let loaded = partners.load().await?;
+    drop(turn);
     anyhow::ensure!(loaded.refused.is_empty(), "{:?}", loaded.refused);
     LANGUAGES
         .iter()
@@ -78,7 +80,14 @@ async fn plg_07_rarer_and_wrong_settings_mean_the_same_in_three_languages() -> a
     let bundles = bundles(&partners).await?;
     let settings: [&[(&str, &str)]; 14] = [
         &[],
-        &[("delimiter", ";"), ("quote", "always"), ("line_ending", "LF"), ("null", "NULL"), ("true", "J"), ("false", "N")],
+        &[
+            ("delimiter", ";"),
+            ("quote", "always"),
+            ("line_ending", "LF"),
+            ("null", "NULL"),
+            ("true", "J"),
+            ("false", "N"),
+        ],
         &[("delimiter", "tab"), ("header", "no"), ("columns", "name=Full name, \"id=No, or \"\"number\"\"\"")],
         &[("delimiter", "|"), ("columns", "name")],
         &[("columns", "\n name = Name \n\n id \n"), ("header", "True")],
@@ -101,7 +110,11 @@ async fn plg_07_rarer_and_wrong_settings_mean_the_same_in_three_languages() -> a
             let first = first.get_or_insert_with(|| outcome.clone());
             match (&outcome, first) {
                 (Ok((theirs, rows)), Ok((ours, count))) => {
-                    assert_eq!(String::from_utf8_lossy(theirs), String::from_utf8_lossy(ours), "{language}, {settings:?}");
+                    assert_eq!(
+                        String::from_utf8_lossy(theirs),
+                        String::from_utf8_lossy(ours),
+                        "{language}, {settings:?}"
+                    );
                     assert_eq!((*rows, *count), (6, 6), "{language}");
                 }
                 // The same words: an operator reads them whatever the plugin was written in.

@@ -1,10 +1,12 @@
 //! The example plugins in Rust, JavaScript and Python: the same rows must leave the house as the same bytes under the same
 //! name, whatever language the partner's engineer chose.
 //!
-//! `delivered` goes the whole way, with real data and a server; `built` compares what a rarer or a wrong setting does.
+//! `delivered` goes the whole way, with real data and a server; `built` compares what a rarer or a wrong setting does;
+//! `wasi` shows what the host answers a runtime that imports it.
 
 mod built;
 mod delivered;
+mod wasi;
 
 /// The example plugins of one language by their files in `target/plugins`.
 #[derive(Debug, Clone, Copy)]

@@ -126,13 +126,9 @@ fn told(directory: &Path, built: &[Built]) -> String {
 
 /// What a part is written in, by the file that its tool reads.
 fn language_of(sources: &Path) -> Option<Language> {
-    [
-        ("Cargo.toml", Language::Rust),
-        ("package.json", Language::Javascript),
-        ("requirements.txt", Language::Python),
-    ]
-    .into_iter()
-    .find_map(|(file, language)| sources.join(file).is_file().then_some(language))
+    [("Cargo.toml", Language::Rust), ("package.json", Language::Javascript), ("requirements.txt", Language::Python)]
+        .into_iter()
+        .find_map(|(file, language)| sources.join(file).is_file().then_some(language))
 }
 
 /// Builds one part into a file of no lasting name beside the others.
@@ -161,10 +157,8 @@ async fn build(
         Part::Destination => World::Destination,
     };
     let (length, sha256) = (bytes.len(), Sha256(sha2::Sha256::digest(&bytes).into()).to_string());
-    check_component(bytes, world).map_err(|why| Fault::Sources {
-        what: format!("the built {} {why}", part.name()),
-        said: String::new(),
-    })?;
+    check_component(bytes, world)
+        .map_err(|why| Fault::Sources { what: format!("the built {} {why}", part.name()), said: String::new() })?;
     let built = Built {
         part,
         language,

@@ -3,6 +3,9 @@
 //!
 //! A command is a file.
 
+mod build;
+mod new;
+mod template;
 mod test;
 
 use super::Ended;
@@ -10,6 +13,12 @@ use super::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum PluginCommand {
+    /// Begin a bundle: plugins, contract and a first test, in the language that you write.
+    #[command(after_help = new::HELP)]
+    New(new::New),
+    /// Build a bundle's plugins from their sources.
+    #[command(after_help = build::HELP)]
+    Build(build::Build),
     /// Test a bundle alone: against simulated servers in this process, without a database.
     #[command(after_help = test::HELP)]
     Test(test::Test),
@@ -18,6 +27,8 @@ pub(super) enum PluginCommand {
 impl PluginCommand {
     pub async fn run(self, output: &Output) -> anyhow::Result<Ended> {
         match self {
+            Self::New(command) => command.run(output),
+            Self::Build(command) => command.run(output).await,
             Self::Test(command) => command.run(output).await,
         }
     }

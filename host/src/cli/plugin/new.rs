@@ -131,9 +131,15 @@ mod tests {
 
     #[test]
     fn a_partners_name_is_a_plain_word() {
-        for (name, usable) in
-            [("acme", true), ("acme-2", true), ("", false), ("Acme", false), ("2acme", false), ("a/b", false), ("acme-", false)]
-        {
+        for (name, usable) in [
+            ("acme", true),
+            ("acme-2", true),
+            ("", false),
+            ("Acme", false),
+            ("2acme", false),
+            ("a/b", false),
+            ("acme-", false),
+        ] {
             assert_eq!(is_usable(name), usable, "{name}");
         }
     }

@@ -60,7 +60,8 @@ const GUEST: Files = files!("plugins/sdk/src/":
 const RUST_BUILDER: Files = files!("plugins/csv-builder/src/":
     "charset.rs", "columns.rs", "lib.rs", "options.rs", "table.rs", "text.rs");
 const RUST_DESTINATION: Files = files!("plugins/sftp-destination/src/": "done.rs", "lib.rs", "names.rs");
-const JAVASCRIPT: Files = files!("plugins/javascript/": "builder.js", "destination.js", "package.json", "package-lock.json");
+const JAVASCRIPT: Files =
+    files!("plugins/javascript/": "builder.js", "destination.js", "package.json", "package-lock.json");
 const PYTHON: Files = files!("plugins/python/": "builder.py", "destination.py", "requirements.txt");
 const LOCK: &str = include_str!("../../../../Cargo.lock");
 /// Crates that the examples in Rust are built with, in the versions that they were tested with here.
@@ -203,7 +204,9 @@ mod tests {
     fn crates_have_the_versions_of_this_workspace() {
         let workspace = include_str!("../../../../Cargo.toml");
         for manifest in [include_str!("template/rust/builder.toml"), include_str!("template/rust/guest.toml")] {
-            for line in manifest.lines().filter(|line| CRATES.iter().any(|name| line.starts_with(&format!("{name} = ")))) {
+            for line in
+                manifest.lines().filter(|line| CRATES.iter().any(|name| line.starts_with(&format!("{name} = "))))
+            {
                 assert!(workspace.contains(line), "{line:?} is not in the workspace's Cargo.toml");
             }
         }
@@ -225,7 +228,8 @@ mod tests {
         for language in [Language::Rust, Language::Javascript, Language::Python] {
             let whole = files("acme", language, &Part::ALL).unwrap();
             for (path, text) in &whole {
-                for placeholder in ["@PARTNER@", "@ID@", "@PARTS@", "@COMPONENTS@", "@STEPS@", "@MEMBERS@", "@VERSION@"] {
+                for placeholder in ["@PARTNER@", "@ID@", "@PARTS@", "@COMPONENTS@", "@STEPS@", "@MEMBERS@", "@VERSION@"]
+                {
                     assert!(!text.contains(placeholder), "{} has {placeholder}", path.display());
                 }
             }

@@ -34,8 +34,7 @@ pub(in crate::plugin) fn is_served(import: &str) -> bool {
     let Some((interface, version)) = import.strip_prefix("wasi:").and_then(|rest| rest.split_once('@')) else {
         return false;
     };
-    version.starts_with(VERSIONS)
-        && interface.split_once('/').is_some_and(|(package, _)| PACKAGES.contains(&package))
+    version.starts_with(VERSIONS) && interface.split_once('/').is_some_and(|(package, _)| PACKAGES.contains(&package))
 }
 
 /// Defines what the component imports of WASI, under the very versions that it names.
@@ -129,7 +128,8 @@ fn stream(store: &mut StoreContextMut<'_, State>, number: u32) -> wasmtime::Resu
 fn written(store: &mut StoreContextMut<'_, State>, arguments: &[Val]) -> wasmtime::Result<()> {
     let [Val::Resource(stream), Val::List(bytes)] = arguments else { return Err(unforeseen("wasi:io/streams")) };
     let number = stream.try_into_resource::<()>(&mut *store)?.rep();
-    let bytes: Vec<u8> = bytes.iter().filter_map(|byte| if let Val::U8(byte) = byte { Some(*byte) } else { None }).collect();
+    let bytes: Vec<u8> =
+        bytes.iter().filter_map(|byte| if let Val::U8(byte) = byte { Some(*byte) } else { None }).collect();
     let level = if number == STDERR { Level::Error } else { Level::Info };
     store.data_mut().log.stream(level, &String::from_utf8_lossy(&bytes));
     Ok(())

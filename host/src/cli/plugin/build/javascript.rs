@@ -9,13 +9,7 @@ use super::steps::{Fault, Steps, answers};
 use super::tools;
 use crate::cli::plugin::template::Part;
 
-pub(super) async fn build(
-    steps: &Steps,
-    bundle: &Path,
-    part: Part,
-    tools: &Path,
-    into: &Path,
-) -> Result<(), Fault> {
+pub(super) async fn build(steps: &Steps, bundle: &Path, part: Part, tools: &Path, into: &Path) -> Result<(), Fault> {
     if !answers("node", &["--version"]).await || !answers("npm", &["--version"]).await {
         return Err(anyhow::anyhow!(
             "Node.js and npm are needed for JavaScript and were not found: install them (Debian's packages nodejs and npm, version 20 or newer)"
@@ -33,7 +27,8 @@ pub(super) async fn build(
     let directory = tools::ready(tools, "javascript", &lock, async |directory| {
         for file in ["package.json", "package-lock.json"] {
             let from = sources.join(file);
-            std::fs::copy(&from, directory.join(file)).with_context(|| format!("{} cannot be copied", from.display()))?;
+            std::fs::copy(&from, directory.join(file))
+                .with_context(|| format!("{} cannot be copied", from.display()))?;
         }
         let mut npm = Command::new("npm");
         npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(&directory);

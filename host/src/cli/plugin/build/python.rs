@@ -8,13 +8,7 @@ use super::steps::{Fault, Steps, answers};
 use super::tools;
 use crate::cli::plugin::template::Part;
 
-pub(super) async fn build(
-    steps: &Steps,
-    bundle: &Path,
-    part: Part,
-    tools: &Path,
-    into: &Path,
-) -> Result<(), Fault> {
+pub(super) async fn build(steps: &Steps, bundle: &Path, part: Part, tools: &Path, into: &Path) -> Result<(), Fault> {
     if !answers("python3", &["-c", "import venv, ensurepip"]).await {
         return Err(anyhow::anyhow!(
             "Python 3 with venv and pip is needed and was not found: install it (Debian's package python3-venv)"

@@ -55,7 +55,12 @@ fn library(sources: &Path) -> Result<String, Fault> {
 fn artefact(messages: &[u8], library: &str) -> Option<PathBuf> {
     let messages = messages.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
     messages
-        .filter(|message: &serde_json::Value| message.pointer("/target/name").and_then(|name| name.as_str()).is_some_and(|name| name.replace('-', "_") == library))
+        .filter(|message: &serde_json::Value| {
+            message
+                .pointer("/target/name")
+                .and_then(|name| name.as_str())
+                .is_some_and(|name| name.replace('-', "_") == library)
+        })
         .filter_map(|message| message.get("filenames")?.as_array().cloned())
         .flatten()
         .filter_map(|file| Some(PathBuf::from(file.as_str()?)))

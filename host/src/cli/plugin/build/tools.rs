@@ -39,7 +39,8 @@ where
     std::fs::create_dir_all(tools).with_context(failed)?;
     let guard = std::fs::File::create(directory.with_extension("lock")).with_context(failed)?;
     // Waits for another build that installs the same; it ends with its process.
-    let guard = tokio::task::spawn_blocking(move || guard.lock().map(|()| guard)).await.context("the lock's task ended")?;
+    let guard =
+        tokio::task::spawn_blocking(move || guard.lock().map(|()| guard)).await.context("the lock's task ended")?;
     let _guard = guard.with_context(failed)?;
     let complete = directory.join("complete");
     if complete.exists() {

@@ -1,0 +1,127 @@
+//! `waybill plugin new` and `build`: what an author begins with builds and passes as it stands, in each language, and what
+//! cannot be made leaves things as they were.
+
+use std::process::Output;
+
+use serde_json::Value;
+
+use super::stage::{Bench, wrong};
+
+fn answer(output: &Output) -> anyhow::Result<Value> {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    serde_json::from_slice(&output.stdout).map_err(|error| anyhow::anyhow!("no answer ({error}): {said}"))
+}
+
+/// new → build → test, without a change in between.
+fn begin(language: &str) -> anyhow::Result<()> {
+    let bench = Bench::empty()?;
+    let made = bench.author("new", &["--language", language, "--json"])?;
+    let document = answer(&made)?;
+    assert_eq!((made.status.code(), &document["outcome"]), (Some(0), &"Created".into()), "{document}");
+
+    let built = bench.author("build", &["--json"])?;
+    let document = answer(&built)?;
+    assert_eq!((built.status.code(), &document["outcome"]), (Some(0), &"Built".into()), "{document}");
+    let parts: Vec<_> = document["parts"].as_array().into_iter().flatten().map(|part| &part["file"]).collect();
+    assert_eq!(parts, ["builder.wasm", "destination.wasm"]);
+    assert!(bench.unfinished()?.is_empty(), "nothing is left beside the components");
+
+    let tested = bench.author("test", &["--json"])?;
+    let report = answer(&tested)?;
+    assert_eq!((wrong(&report), tested.status.code()), (Vec::new(), Some(0)), "{language}");
+    assert_eq!(report["passed"], true);
+    Ok(())
+}
+
+#[test]
+fn plg_07_a_new_bundle_in_rust_builds_and_passes() -> anyhow::Result<()> {
+    begin("rust")
+}
+
+#[test]
+fn plg_07_a_new_bundle_in_javascript_builds_and_passes() -> anyhow::Result<()> {
+    begin("javascript")
+}
+
+#[test]
+fn plg_07_a_new_bundle_in_python_builds_and_passes() -> anyhow::Result<()> {
+    begin("python")
+}
+
+#[test]
+fn nothing_is_made_over_what_is_there() -> anyhow::Result<()> {
+    let bench = Bench::empty()?;
+    std::fs::create_dir(bench.bundle())?;
+    bench.write("mine.txt", "mine")?;
+    let refused = bench.author("new", &["--language", "rust", "--json"])?;
+    let document = answer(&refused)?;
+    assert_eq!((refused.status.code(), &document["outcome"]), (Some(4), &"Refused".into()));
+    assert!(document["why"].as_str().is_some_and(|why| why.contains("not empty")), "{document}");
+    assert_eq!(std::fs::read_dir(bench.bundle())?.count(), 1);
+
+    let refused = bench.author("new", &["--language", "rust", "--partner", "Ac me"])?;
+    assert_eq!(refused.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&refused.stdout).contains("lower-case letters"));
+    Ok(())
+}
+
+#[test]
+fn half_a_bundle_says_what_is_missing() -> anyhow::Result<()> {
+    let bench = Bench::empty()?;
+    let made = bench.author("new", &["--language", "python", "--part", "destination", "--partner", "acme-2"])?;
+    let text = String::from_utf8_lossy(&made.stdout).into_owned();
+    assert_eq!(made.status.code(), Some(0), "{text}");
+    assert!(text.contains("put builder.wasm beside partner.toml"), "{text}");
+    assert!(!bench.bundle().join("builder").exists() && bench.bundle().join("destination/destination.py").exists());
+    assert!(String::from_utf8(bench.read("partner.toml")?)?.contains("partner = \"acme-2\""));
+    Ok(())
+}
+
+#[test]
+fn a_part_that_does_not_build_is_shown_and_leaves_the_old_components() -> anyhow::Result<()> {
+    let bench = Bench::empty()?;
+    bench.author("new", &["--language", "javascript"])?;
+    bench.write("builder.wasm", "of yesterday")?;
+    bench.write("builder/builder.js", "export function build(job, output) { return {{ }")?;
+    let failed = bench.author("build", &["--json"])?;
+    let document = answer(&failed)?;
+    assert_eq!((failed.status.code(), &document["part"]), (Some(4), &"builder".into()), "{document}");
+    assert_eq!(document["why"], "builder/builder.js does not build");
+    assert!(
+        document["said"].as_str().is_some_and(|said| said.contains("builder.js") || said.contains("yntax")),
+        "{document}"
+    );
+    assert_eq!(bench.read("builder.wasm")?, b"of yesterday");
+    assert!(bench.unfinished()?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn what_is_missing_is_told_with_what_to_install() -> anyhow::Result<()> {
+    for (language, told) in [("javascript", "nodejs and npm"), ("python", "python3-venv")] {
+        let bench = Bench::empty()?;
+        bench.author("new", &["--language", language])?;
+        let failed = bench.authors("build", &[]).env("PATH", bench.bundle()).output()?;
+        let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+        assert_eq!(failed.status.code(), Some(1), "{said}");
+        assert!(said.contains(told), "{language}: {said}");
+    }
+    let bench = Bench::empty()?;
+    let missing = bench.author("build", &["--json"])?;
+    assert_eq!((missing.status.code(), &answer(&missing)?["outcome"]), (Some(3), &"NotFound".into()));
+    std::fs::create_dir(bench.bundle())?;
+    let empty = bench.author("build", &[])?;
+    assert_eq!(empty.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&empty.stdout).contains("waybill plugin new"));
+    Ok(())
+}
+
+#[test]
+fn the_commands_help_shows_an_example() -> anyhow::Result<()> {
+    for command in ["new", "build"] {
+        let help = Bench::empty()?.author(command, &["--help"])?;
+        let text = String::from_utf8_lossy(&help.stdout).into_owned();
+        assert!(text.contains(&format!("waybill plugin {command} ")) && text.contains("Exit code"), "{text}");
+    }
+    Ok(())
+}
