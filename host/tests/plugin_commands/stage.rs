@@ -59,7 +59,7 @@ impl Bench {
         command
             .current_dir(self.directory.path())
             .env_clear()
-            .env("XDG_CACHE_HOME", repository().join("target/compiled"));
+            .env("WAYBILL_PLUGIN_CACHE", repository().join("target/compiled"));
         Ok(command.args(["plugin", "test", &self.name]).args(arguments).output()?)
     }
 
