@@ -132,7 +132,7 @@ impl Stage {
             kept.concluded.clone().unwrap_or(Concluded::Nothing { why: "the attempt did not end".to_owned() });
         let later = match &kept.expected {
             Some(expected) if wants_a_later_look(fault, &concluded) => {
-                Some(later::look(&work, &record, &names, expected, &limits).await?)
+                Some(later::look(&work, &record, expected, &limits).await?)
             }
             Some(_) | None => None,
         };

@@ -1,8 +1,9 @@
 //! `waybill plugin test`: shipped bundles pass it, broken ones are told what is wrong.
 
 use serde_json::Value;
+use waybill::rehearsal::{Fault, Options, rehearse};
 
-use super::stage::{Bench, fault, wrong};
+use super::stage::{Bench, fault, list, part, wrong};
 
 const MANIFEST: &str = "[names]\nfinal = 'contacts-{key}.csv'\n[contract]\npublishes_whole = true\none_name_space = true\nmay_remove_temporaries = true\n";
 const CASE: &str =
@@ -26,17 +27,17 @@ fn sentences(settings: &str) -> anyhow::Result<String> {
 fn passes(name: &str, cases: usize) -> anyhow::Result<Value> {
     let (code, report) = Bench::shipped(name)?.report(&[])?;
     assert_eq!(wrong(&report), Vec::<String>::new(), "{name}");
-    assert_eq!((code, &report["passed"]), (Some(0), &Value::Bool(true)), "{name}");
-    assert_eq!(report["cases"].as_array().map(Vec::len), Some(cases));
-    for case in report["cases"].as_array().into_iter().flatten() {
-        let faults = case["faults"].as_array().cloned().unwrap_or_default();
-        let names: Vec<&str> = faults.iter().filter_map(|fault| fault["fault"].as_str()).collect();
-        assert_eq!(names, waybill::rehearsal::Fault::all().iter().map(|fault| fault.id()).collect::<Vec<_>>());
-        for one in faults.iter().filter(|one| one["excluded"].is_null()) {
-            assert_ne!(one["judged"], "false", "{one}");
+    assert_eq!((code, part(&report, "passed")), (Some(0), &Value::Bool(true)), "{name}");
+    assert_eq!(list(&report, "cases").len(), cases);
+    for case in list(&report, "cases") {
+        let faults = list(case, "faults");
+        let names: Vec<&str> = faults.iter().filter_map(|fault| part(fault, "fault").as_str()).collect();
+        assert_eq!(names, Fault::all().iter().map(|fault| fault.id()).collect::<Vec<_>>());
+        for one in faults.iter().filter(|one| part(one, "excluded").is_null()) {
+            assert_ne!(part(one, "judged"), "false", "{one}");
+            assert!(part(one, "truth").as_str().is_some_and(|truth| !truth.is_empty()), "{one}");
             // Nothing waits out its request's time on a line that was cut.
-            assert!(one["milliseconds"].as_u64().is_some_and(|took| took < 25_000), "{one}");
-            assert!(one["truth"].as_str().is_some_and(|truth| !truth.is_empty()), "{one}");
+            assert!(part(one, "milliseconds").as_u64().is_some_and(|took| took < 25_000), "{one}");
         }
     }
     for (id, concluded) in [
@@ -50,7 +51,7 @@ fn passes(name: &str, cases: usize) -> anyhow::Result<Value> {
         ("no-link", "Completed(checksum)"),
     ] {
         let fault = fault(&report, id);
-        assert_eq!((&fault["concluded"], &fault["judged"]), (&concluded.into(), &"true".into()), "{fault}");
+        assert_eq!((part(fault, "concluded"), part(fault, "judged")), (&concluded.into(), &"true".into()), "{fault}");
     }
     Ok(report)
 }
@@ -99,11 +100,11 @@ fn plg_06_meridian_passes_and_a_later_look_settles_what_landed_late() -> anyhow:
 #[tokio::test]
 async fn plg_06_the_same_is_a_library() -> anyhow::Result<()> {
     let bench = Bench::made(MANIFEST, CASE, "sftp-destination")?;
-    let options = waybill::rehearsal::Options { fault: Some("plain".to_owned()), ..Default::default() };
-    let report = waybill::rehearsal::rehearse(bench.bundle(), &options).await?;
+    let options = Options { fault: Some("plain".to_owned()), ..Default::default() };
+    let report = rehearse(bench.bundle(), &options).await?;
     assert!(report.passed, "{:#?}", report.wrong());
     bench.write("tests/one.toml", &CASE.replace("contacts-K-1.csv", "contacts-K-2.csv"))?;
-    let report = waybill::rehearsal::rehearse(bench.bundle(), &options).await?;
+    let report = rehearse(bench.bundle(), &options).await?;
     let wrong = report.wrong().join("\n");
     assert!(
         wrong.contains("named the file \"contacts-K-1.csv\", and the case expects \"contacts-K-2.csv\""),

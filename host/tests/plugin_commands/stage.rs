@@ -72,19 +72,25 @@ impl Bench {
     }
 }
 
+/// A part of a document; null where there is none.
+pub fn part<'a>(document: &'a Value, key: &str) -> &'a Value {
+    document.get(key).unwrap_or(&Value::Null)
+}
+
+/// The entries of a list in it.
+pub fn list<'a>(document: &'a Value, key: &str) -> &'a [Value] {
+    part(document, key).as_array().map_or(&[], Vec::as_slice)
+}
+
 /// Everything that a report says is wrong.
 pub fn wrong(report: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
-    for case in report["cases"].as_array().into_iter().flatten() {
-        for check in case["checks"].as_array().into_iter().flatten() {
-            if check["passed"] == false {
-                wrong.push(format!("{}: {}", check["name"], check["says"]));
-            }
-        }
-        for fault in case["faults"].as_array().into_iter().flatten() {
-            for sentence in fault["wrong"].as_array().into_iter().flatten() {
-                wrong.push(format!("{}: {sentence}", fault["fault"]));
-            }
+    for case in list(report, "cases") {
+        let failed = list(case, "checks").iter().filter(|check| part(check, "passed") == false);
+        wrong.extend(failed.map(|check| format!("{}: {}", part(check, "name"), part(check, "says"))));
+        for fault in list(case, "faults") {
+            let sentences = list(fault, "wrong").iter();
+            wrong.extend(sentences.map(|sentence| format!("{}: {sentence}", part(fault, "fault"))));
         }
     }
     wrong
@@ -92,8 +98,8 @@ pub fn wrong(report: &Value) -> Vec<String> {
 
 /// One fault of the first case.
 pub fn fault<'a>(report: &'a Value, id: &str) -> &'a Value {
-    let faults = report["cases"][0]["faults"].as_array().into_iter().flatten();
-    faults.into_iter().find(|fault| fault["fault"] == id).unwrap_or(&Value::Null)
+    let faults = list(report, "cases").first().map_or(&[][..], |case| list(case, "faults"));
+    faults.iter().find(|fault| part(fault, "fault") == id).unwrap_or(&Value::Null)
 }
 
 fn repository() -> PathBuf {

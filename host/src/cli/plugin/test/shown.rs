@@ -20,8 +20,7 @@ pub(super) fn report(report: &Report) -> String {
     let cases = report.cases.len();
     let end = if report.passed { "passed" } else { "FAILED" };
     let plural = |count: usize, one: &'static str, more: &'static str| if count == 1 { one } else { more };
-    let (of_cases, of_deliveries) =
-        (plural(cases, "case", "cases"), plural(deliveries, "delivery", "deliveries"));
+    let (of_cases, of_deliveries) = (plural(cases, "case", "cases"), plural(deliveries, "delivery", "deliveries"));
     let _ = writeln!(
         text,
         "{}, revision {}: {end}, {cases} {of_cases}, {deliveries} {of_deliveries} in {:.1} s",
