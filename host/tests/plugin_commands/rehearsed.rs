@@ -6,8 +6,7 @@ use waybill::rehearsal::{Fault, Options, rehearse};
 use super::stage::{Bench, fault, list, part, wrong};
 
 const MANIFEST: &str = "[names]\nfinal = 'contacts-{key}.csv'\n[contract]\npublishes_whole = true\none_name_space = true\nmay_remove_temporaries = true\n";
-const CASE: &str =
-    "key = 'K-1'\nfinal_name = 'contacts-K-1.csv'\n[settings]\nquery = 'two'\n[rows]\ntwo = 'rows/two.jsonl'\n";
+const CASE: &str = "key = 'K-1'\nfinal_name = 'contacts-K-1.csv'\n[settings]\nname = 'contacts-{key}.csv'\nquery = 'two'\n[rows]\ntwo = 'rows/two.jsonl'\n";
 
 /// A misbehaving destination under a setting.
 fn misbehaving(settings: &str) -> anyhow::Result<Bench> {
