@@ -152,7 +152,7 @@ async fn compare(golden: &Path, file: &SpoolFile, bless: bool) -> Result<Check, 
 fn difference(expected: &[u8], found: &[u8]) -> String {
     let same = expected.iter().zip(found).take_while(|(one, other)| one == other).count();
     let before = expected.get(..same).unwrap_or_default();
-    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let line = before.split(|byte| *byte == b'\n').count();
     let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let mut text = format!("at byte {same} (line {line})");
     let _ = write!(text, ": expected {}, found {}", shown(expected, start), shown(found, start));

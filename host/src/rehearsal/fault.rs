@@ -49,10 +49,10 @@ listed! {
 listed! {
     /// What goes wrong with a request.
     Trouble {
-        Refused = "refused": "the server refuses",
-        CutBefore = "cut-before": "the line is cut before",
-        CutDuring = "cut-during": "the line is cut during, and the server goes on with",
-        CutAfter = "cut-after": "the line is cut after",
+        Refused = "refused": "the server refuses {}",
+        CutBefore = "cut-before": "the line is cut before {}",
+        CutDuring = "cut-during": "the line is cut during {}, which still happens",
+        CutAfter = "cut-after": "the line is cut after {}",
     }
 }
 
@@ -74,10 +74,10 @@ listed! {
         LandsAfterLook = "lands-after-look": "a publish that was cut takes effect only after the host looked again",
         LinkLies = "link-lies": "the server says yes to a link and makes none",
         NoLink = "no-link": "the server has no hard links, and its rename refuses an existing name",
-        TwoStepRename = "two-step-rename": "the same, and its rename is a link and a removal",
+        TwoStepRename = "two-step-rename": "the server has no hard links, and its rename is a link and a removal",
         DiesBetween = "dies-between": "the line is cut between the two steps of such a rename",
         ReplacesOnRename = "replaces-on-rename": "the server's rename replaces an existing name",
-        RenameReplacesOnly = "rename-replaces-only": "the same, and it has no hard links",
+        RenameReplacesOnly = "rename-replaces-only": "the server has no hard links, and its rename replaces an existing name",
         NeitherLinkNorRename = "neither-link-nor-rename": "the server has neither links nor renames",
         StopRequested = "stop-requested": "a stop request is recorded before cutoff 2",
         LostBeforeFence = "lost-before-fence": "the job is taken over before the publish",
@@ -111,11 +111,16 @@ impl Fault {
         }
     }
 
+    /// The fault of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::all().into_iter().find(|fault| fault.id() == name)
+    }
+
     /// The same in words.
     pub fn words(self) -> String {
         match self {
             Self::Odd(oddity) => oddity.words().to_owned(),
-            Self::At(request, trouble) => format!("{} {}", trouble.words(), request.words()),
+            Self::At(request, trouble) => trouble.words().replace("{}", request.words()),
         }
     }
 
@@ -160,8 +165,8 @@ impl Request {
         };
         match trouble {
             Trouble::CutDuring => changes,
-            // A session whose opening was cut is not open, whatever the server did.
-            Trouble::CutAfter => !matches!(self, Self::Connect),
+            // A session whose opening was cut is not open, and of an absent name there is no answer that could be lost alone.
+            Trouble::CutAfter => !matches!(self, Self::Connect | Self::FirstLook | Self::Baseline),
             Trouble::Refused | Trouble::CutBefore => true,
         }
     }
@@ -177,6 +182,7 @@ mod tests {
         let names: std::collections::BTreeSet<String> = all.iter().map(|fault| fault.id()).collect();
         assert_eq!(names.len(), all.len());
         assert!(names.contains("cut-during-link") && names.contains("plain") && !names.contains("cut-during-baseline"));
+        assert!(all.iter().all(|fault| Fault::named(&fault.id()) == Some(*fault)));
         assert_eq!(all.first(), Some(&Fault::Odd(Oddity::Plain)));
     }
 }

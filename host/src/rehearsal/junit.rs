@@ -1,4 +1,4 @@
-//! The report in JUnit's form, which build servers read: a suite a case, a test a check and a fault.
+//! The report in `JUnit`'s form, which build servers read: a suite a case, a test a check and a fault.
 
 use std::time::Duration;
 

@@ -70,13 +70,18 @@ const AT_ONCE: usize = 4;
 pub struct Options {
     /// Only the case of this name.
     pub only: Option<String>,
+    /// Only the fault of this name, such as `plain`: for a quick look while writing.
+    pub fault: Option<String>,
     /// Write the golden files anew instead of comparing.
     pub bless: bool,
     /// Where compiled components are kept for the next time: a directory of this user alone. `None`: nowhere.
     pub compiled: Option<PathBuf>,
     /// Told as it goes.
-    pub progress: Option<Arc<dyn Fn(Progress<'_>) + Send + Sync>>,
+    pub progress: Option<OnProgress>,
 }
+
+/// Told how far a rehearsal is.
+pub type OnProgress = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
 
 /// How far a rehearsal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +110,8 @@ pub enum RehearsalError {
     NoCases { directory: PathBuf },
     #[error("there is no case {name:?}; there are: {known}")]
     NoSuchCase { name: String, known: String },
+    #[error("there is no fault {name:?}; a report names them all, such as plain, disk-full, cut-after-link")]
+    NoSuchFault { name: String },
     #[error("plugins cannot be run here")]
     Plugins(#[from] PluginError),
     #[error("the simulated server failed")]
@@ -131,12 +138,13 @@ pub async fn rehearse(directory: impl AsRef<Path>, options: &Options) -> Result<
     if !directory.is_dir() {
         return Err(RehearsalError::NoBundle { directory: directory.to_owned() });
     }
+    options.faults()?;
     options.tell(Progress::Loading);
     // Texts first: their faults are told without waiting for a compiler.
     let cases = cases(directory, options)?;
     let own = Own::make()?;
     let cache_dir = options.compiled.clone().unwrap_or_else(|| own.path("compiled"));
-    let directory = directory.canonicalize().map_err(|source| own.failed(directory, source))?;
+    let directory = directory.canonicalize().map_err(|source| failed(directory, source))?;
     let bundle = Plugins::open(&PluginSettings { cache_dir })?.load_alone(&directory).await;
     let bundle = Arc::new(bundle.map_err(RehearsalError::Bundle)?);
     let mut reports = Vec::new();
@@ -187,7 +195,7 @@ async fn rehearse_case(
     let mut measured = meter.calls();
     let mut faults = Vec::new();
     if let Some(expected) = &checked.expected {
-        let all = Fault::all();
+        let all = options.faults()?;
         let placed: Vec<Fault> = all.iter().copied().filter(|fault| fault.excluded_by(contract).is_none()).collect();
         options.tell(Progress::Case { name: &stage.case.name, deliveries: placed.len() });
         let deliveries = futures::stream::iter(placed.into_iter().map(|fault| stage.run(fault, expected)));
@@ -212,6 +220,7 @@ async fn rehearse_case(
         name: stage.case.name.clone(),
         passed,
         seconds: began.elapsed().as_secs_f64(),
+        final_name: checked.expected.map(|expected| expected.name),
         checks: checked.checks,
         faults,
         calls: weigh::calls(&measured, &bundle.manifest.limits),
@@ -219,6 +228,16 @@ async fn rehearse_case(
 }
 
 impl Options {
+    fn faults(&self) -> Result<Vec<Fault>, RehearsalError> {
+        match &self.fault {
+            None => Ok(Fault::all()),
+            Some(name) => match Fault::named(name) {
+                Some(fault) => Ok(vec![fault]),
+                None => Err(RehearsalError::NoSuchFault { name: name.clone() }),
+            },
+        }
+    }
+
     fn tell(&self, progress: Progress<'_>) {
         if let Some(told) = &self.progress {
             told(progress);
@@ -233,22 +252,22 @@ struct Own {
 
 impl Own {
     fn make() -> Result<Self, RehearsalError> {
-        let failed = |source| RehearsalError::File { path: std::env::temp_dir(), source };
-        let own = Self { directory: tempfile::tempdir().map_err(failed)? };
+        let directory = tempfile::tempdir().map_err(|source| failed(&std::env::temp_dir(), source))?;
+        let own = Self { directory };
         let path = own.path("password");
         let write = || {
             let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
             std::io::Write::write_all(&mut file, ssh::PASSWORD.as_bytes())
         };
-        write().map_err(|source| own.failed(&path, source))?;
+        write().map_err(|source| failed(&path, source))?;
         Ok(own)
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
+}
 
-    fn failed(&self, path: &Path, source: std::io::Error) -> RehearsalError {
-        RehearsalError::File { path: path.to_owned(), source }
-    }
+fn failed(path: &Path, source: std::io::Error) -> RehearsalError {
+    RehearsalError::File { path: path.to_owned(), source }
 }

@@ -4,12 +4,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use crate::attempt::{
-    Authorization, Delivered, End, KeyHistory, NotRecorded, Original, Place, Record, Release, Terminal,
+    Authorization, Delivered, Earlier, End, KeyHistory, NotRecorded, Original, Place, Record, Release, Terminal,
 };
 use crate::job::evidence::{Answer, Evidence, PublishForm};
 use crate::job::facts::FileFacts;
+use crate::job::on_record::AttemptOnRecord;
 use crate::job::status::{FailureReason, Status};
 use crate::job::verdict::Conclusion;
 use crate::remote::simulated::SftpServer;
@@ -175,8 +177,27 @@ impl Record for MemoryRecord {
         Box::pin(async { Ok(None) })
     }
 
-    fn earlier_attempts_closed(&self) -> BoxFuture<'_, Result<bool, NotRecorded>> {
-        Box::pin(async { Ok(true) })
+    /// A rehearsed job replaces nothing.
+    fn open_earlier_attempts(&self) -> BoxFuture<'_, Result<Vec<Earlier>, NotRecorded>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn intend_removal<'a>(
+        &'a self,
+        _: &'a AttemptOnRecord,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Uuid>, NotRecorded>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn removal_answered<'a>(
+        &'a self,
+        _: &'a AttemptOnRecord,
+        _: Uuid,
+        _: &'a str,
+        _: &'a Answer,
+    ) -> BoxFuture<'a, Result<(), NotRecorded>> {
+        Box::pin(async { Ok(()) })
     }
 
     /// As `waybill partner check` left it, before anything went wrong.

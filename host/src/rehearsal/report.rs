@@ -24,6 +24,9 @@ pub struct CaseReport {
     pub name: String,
     pub passed: bool,
     pub seconds: f64,
+    /// The final name, if builder and plugin came so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub final_name: Option<String>,
     /// What holds of builder and names, apart from any delivery.
     pub checks: Vec<Check>,
     /// A delivery under each fault.
@@ -50,6 +53,7 @@ pub struct FaultReport {
     pub excluded: Option<&'static str>,
     /// False: the request that it waits for was never made, so the delivery went as it does without.
     pub occurred: bool,
+    pub milliseconds: u64,
     /// What the plugin asked of the server, and the answers.
     pub plugin_did: Vec<String>,
     /// What the host concluded, and why.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::RehearsalError;
@@ -50,6 +51,7 @@ pub(super) struct Run {
     pub truth: Truth,
     pub kept: Kept,
     pub calls: Vec<Measured>,
+    pub took: Duration,
 }
 
 /// The job of a case, as an attempt's claim sees it.
@@ -85,6 +87,7 @@ impl Stage {
 
     /// Delivers under the fault.
     pub async fn run(&self, fault: Fault, expected: &FileFacts) -> Result<Run, RehearsalError> {
+        let began = Instant::now();
         let contract = &self.bundle.manifest.contract;
         let job = job(&self.case, Uuid::new_v4());
         let names = self.names(&expected.name, &job)?;
@@ -117,16 +120,19 @@ impl Stage {
         sessions.close().await;
 
         server.clear_hooks();
-        self.acknowledge(&server, &names, expected, Moment::Later)?;
         if matches!(fault, Fault::At(_, Trouble::CutDuring)) {
             land(&server, &placed).await?;
+        }
+        // The partner answers what it has.
+        if !server.appearances(&names.final_name).is_empty() {
+            self.acknowledge(&server, &names, expected, Moment::Later)?;
         }
         let kept = record.kept();
         let concluded =
             kept.concluded.clone().unwrap_or(Concluded::Nothing { why: "the attempt did not end".to_owned() });
         let later = match &kept.expected {
             Some(expected) if wants_a_later_look(fault, &concluded) => {
-                Some(later::look(&work, &record, &names, expected, &limits).await?)
+                Some(later::look(&work, &record, expected, &limits).await?)
             }
             Some(_) | None => None,
         };
@@ -142,6 +148,7 @@ impl Stage {
             truth,
             kept: record.kept(),
             calls: meter.calls(),
+            took: began.elapsed(),
         })
     }
 

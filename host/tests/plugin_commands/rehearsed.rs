@@ -1,12 +1,12 @@
 //! `waybill plugin test`: shipped bundles pass it, broken ones are told what is wrong.
 
 use serde_json::Value;
+use waybill::rehearsal::{Fault, Options, rehearse};
 
-use super::stage::{Bench, fault, wrong};
+use super::stage::{Bench, fault, list, part, wrong};
 
 const MANIFEST: &str = "[names]\nfinal = 'contacts-{key}.csv'\n[contract]\npublishes_whole = true\none_name_space = true\nmay_remove_temporaries = true\n";
-const CASE: &str =
-    "key = 'K-1'\nfinal_name = 'contacts-K-1.csv'\n[settings]\nquery = 'two'\n[rows]\ntwo = 'rows/two.jsonl'\n";
+const CASE: &str = "key = 'K-1'\nfinal_name = 'contacts-K-1.csv'\n[settings]\nname = 'contacts-{key}.csv'\nquery = 'two'\n[rows]\ntwo = 'rows/two.jsonl'\n";
 
 /// A misbehaving destination under a setting.
 fn misbehaving(settings: &str) -> anyhow::Result<Bench> {
@@ -16,37 +16,118 @@ fn misbehaving(settings: &str) -> anyhow::Result<Bench> {
 
 /// The sentences about the plain run, or about checks.
 fn sentences(settings: &str) -> anyhow::Result<String> {
-    let (code, report) = misbehaving(settings)?.report(&[])?;
+    let (code, report) = misbehaving(settings)?.report(&["--fault", "plain"])?;
     assert_eq!(code, Some(4), "{settings}: {:?}", wrong(&report));
     assert_eq!(report["passed"], false);
     Ok(wrong(&report).join("\n"))
 }
 
-#[test]
-fn plg_06_the_shipped_bundles_pass() -> anyhow::Result<()> {
-    for (name, cases) in [("northwind", 2), ("meridian", 1)] {
-        let (code, report) = Bench::shipped(name)?.report(&[])?;
-        assert_eq!(wrong(&report), Vec::<String>::new(), "{name}");
-        assert_eq!((code, &report["passed"]), (Some(0), &Value::Bool(true)), "{name}");
-        assert_eq!(report["cases"].as_array().map(Vec::len), Some(cases));
-        let plain = fault(&report, "plain");
-        assert_eq!((&plain["concluded"], &plain["judged"]), (&"Completed(checksum)".into(), &"true".into()), "{plain}");
-        // Every fault is there, with what the plugin did and what is true.
-        for case in report["cases"].as_array().into_iter().flatten() {
-            let faults = case["faults"].as_array().into_iter().flatten().collect::<Vec<_>>();
-            assert_eq!(faults.len(), waybill::rehearsal::Fault::all().len());
-            for one in faults.iter().filter(|one| one["excluded"].is_null()) {
-                assert_ne!(one["judged"], "false", "{one}");
-                assert!(one["truth"].as_str().is_some_and(|truth| !truth.is_empty()), "{one}");
-            }
+/// A shipped bundle, under every fault.
+fn passes(name: &str, cases: usize) -> anyhow::Result<Value> {
+    let (code, report) = Bench::shipped(name)?.report(&[])?;
+    assert_eq!(wrong(&report), Vec::<String>::new(), "{name}");
+    assert_eq!((code, part(&report, "passed")), (Some(0), &Value::Bool(true)), "{name}");
+    assert_eq!(list(&report, "cases").len(), cases);
+    for case in list(&report, "cases") {
+        let faults = list(case, "faults");
+        let names: Vec<&str> = faults.iter().filter_map(|fault| part(fault, "fault").as_str()).collect();
+        assert_eq!(names, Fault::all().iter().map(|fault| fault.id()).collect::<Vec<_>>());
+        for one in faults.iter().filter(|one| part(one, "excluded").is_null()) {
+            assert_ne!(part(one, "judged"), "false", "{one}");
+            assert!(part(one, "truth").as_str().is_some_and(|truth| !truth.is_empty()), "{one}");
+            // Nothing waits out its request's time on a line that was cut.
+            assert!(part(one, "milliseconds").as_u64().is_some_and(|took| took < 25_000), "{one}");
         }
-        // A cut line is Unknown at once, and a later look settles it.
-        let cut = fault(&report, "cut-after-link");
-        assert_eq!((&cut["judged"], &cut["truth"]), (&"open".into(), &"the file was there, whole".into()), "{cut}");
-        assert_eq!(cut["later"]["judged"], "true", "{cut}");
-        // What never came to pass is told apart: a link is not made twice, and a rename not here.
-        assert_eq!(fault(&report, "stop-requested")["concluded"], "Stopped");
-        assert_eq!(fault(&report, "name-taken")["concluded"], "Failed(FinalNameOccupied)");
+    }
+    for (id, concluded) in [
+        ("plain", "Completed(checksum)"),
+        ("stop-requested", "Stopped"),
+        ("name-taken", "Failed(FinalNameOccupied)"),
+        ("cut-before-connect", "Queued again"),
+        ("refused-create", "NotDelivered(never_sent)"),
+        ("lost-before-fence", "NotDelivered(never_sent)"),
+        ("neither-link-nor-rename", "NotDelivered(never_sent)"),
+        ("no-link", "Completed(checksum)"),
+    ] {
+        let fault = fault(&report, id);
+        assert_eq!((part(fault, "concluded"), part(fault, "judged")), (&concluded.into(), &"true".into()), "{fault}");
+    }
+    Ok(report)
+}
+
+#[test]
+fn plg_06_northwind_passes_and_an_unconfirmed_trigger_is_left_unknown() -> anyhow::Result<()> {
+    let report = passes("northwind", 2)?;
+    let cut = fault(&report, "cut-after-link");
+    assert_eq!(
+        (&cut["concluded"], &cut["judged"]),
+        (&"Unknown(trigger_not_confirmed)".into(), &"open".into()),
+        "{cut}"
+    );
+    assert_eq!(
+        (&cut["truth"], &cut["later"]["judged"]),
+        (&"the file was there, whole".into(), &"open".into()),
+        "{cut}"
+    );
+    Ok(())
+}
+
+#[test]
+fn plg_06_meridian_passes_and_a_later_look_settles_what_landed_late() -> anyhow::Result<()> {
+    let report = passes("meridian", 1)?;
+    let cut = fault(&report, "cut-during-link");
+    assert_eq!(
+        (&cut["concluded"], &cut["judged"]),
+        (&"Unknown(unanswered_and_absent)".into(), &"open".into()),
+        "{cut}"
+    );
+    assert_eq!(
+        (&cut["later"]["concluded"], &cut["later"]["judged"]),
+        (&"Completed(checksum)".into(), &"true".into()),
+        "{cut}"
+    );
+    let late = fault(&report, "lands-after-look");
+    assert_eq!(
+        (&late["later"]["removed_temporary"], &late["truth"]),
+        (&true.into(), &"the final name was never created".into()),
+        "{late}"
+    );
+    Ok(())
+}
+
+/// The same as a library, for authors' own tests.
+#[tokio::test]
+async fn plg_06_the_same_is_a_library() -> anyhow::Result<()> {
+    let bench = Bench::made(MANIFEST, CASE, "sftp-destination")?;
+    let options = Options { fault: Some("plain".to_owned()), ..Default::default() };
+    let report = rehearse(bench.bundle(), &options).await?;
+    assert!(report.passed, "{:#?}", report.wrong());
+    bench.write("tests/one.toml", &CASE.replace("contacts-K-1.csv", "contacts-K-2.csv"))?;
+    let report = rehearse(bench.bundle(), &options).await?;
+    let wrong = report.wrong().join("\n");
+    assert!(
+        wrong.contains("named the file \"contacts-K-1.csv\", and the case expects \"contacts-K-2.csv\""),
+        "{wrong}"
+    );
+    Ok(())
+}
+
+/// The partner's word, as the case has it, counts as it does in operation.
+#[test]
+fn plg_06_an_acknowledgment_of_the_case_settles_an_outcome() -> anyhow::Result<()> {
+    let contract =
+        "[contract.acknowledgment]\nname = 'ack/{key}.txt'\naccept = 'accepted (?P<key>\\S+)'\nperiod_seconds = 60\n";
+    let manifest =
+        format!("[names]\nfinal = 'contacts-{{key}}.csv'\n[contract]\n{contract}[limits]\nread_back_mib = 0\n");
+    for (when, at_once) in [("published", "Completed(acknowledged_key)"), ("later", "Unknown(not_promised_whole)")] {
+        let case =
+            format!("{CASE}[[acknowledgment]]\nwhen = '{when}'\nname = 'ack/{{key}}.txt'\ntext = 'accepted {{key}}'\n");
+        let bench = Bench::made(&manifest, &case, "sftp-destination")?;
+        let (code, report) = bench.report(&["--fault", "plain"])?;
+        assert_eq!((code, wrong(&report)), (Some(0), vec![]), "{when}");
+        let plain = fault(&report, "plain");
+        assert_eq!(plain["concluded"], at_once, "{plain}");
+        assert_eq!(plain["later"]["concluded"], "Completed(acknowledged_key)", "{plain}");
     }
     Ok(())
 }
@@ -90,21 +171,20 @@ fn plg_06_a_call_without_an_end_is_ended_by_the_manifests_limit() -> anyhow::Res
     Ok(())
 }
 
-/// A contract that promises more than the server keeps: names appear whole, but the disk shows only what it was told.
 #[test]
 fn plg_06_golden_files_are_compared_and_written_anew() -> anyhow::Result<()> {
     let case = format!("golden = 'golden/two.csv'\n{CASE}");
     let bench = Bench::made(MANIFEST, &case, "sftp-destination")?;
-    let (code, report) = bench.report(&[])?;
+    let (code, report) = bench.report(&["--fault", "plain"])?;
     assert_eq!(code, Some(4));
     assert!(wrong(&report).join("\n").contains("two.csv is not there yet; --bless"), "{report}");
 
-    let (code, report) = bench.report(&["--bless"])?;
+    let (code, report) = bench.report(&["--bless", "--fault", "plain"])?;
     assert_eq!((code, wrong(&report)), (Some(0), vec![]));
     assert_eq!(bench.read("tests/golden/two.csv")?, b"n\r\n1\r\n2\r\n");
 
     bench.write("tests/golden/two.csv", "n\r\n1\r\n3\r\n")?;
-    let (code, report) = bench.report(&[])?;
+    let (code, report) = bench.report(&["--fault", "plain"])?;
     assert_eq!(code, Some(4));
     let said = wrong(&report).join("\n");
     assert!(said.contains("at byte 6 (line 3)") && said.contains("--bless"), "{said}");
@@ -126,7 +206,7 @@ fn plg_06_the_report_is_read_by_people_and_by_build_servers() -> anyhow::Result<
     for part in ["<testsuite name=\"one\"", "name=\"plain\"", "name=\"cut-during-link\"", "failures=\"0\""] {
         assert!(junit.contains(part), "{part:?} is not in:\n{junit}");
     }
-    let (_, report) = bench.report(&[])?;
+    let (_, report) = bench.report(&["--fault", "plain"])?;
     let calls = report["cases"][0]["calls"].as_array().cloned().unwrap_or_default();
     let deliver = calls.iter().find(|call| call["call"] == "deliver").cloned().unwrap_or_default();
     assert!(deliver["memory_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{deliver}");
@@ -149,6 +229,8 @@ fn plg_06_what_cannot_be_tested_says_why_and_ends_with_its_code() -> anyhow::Res
     };
     let (code, text) = said(&["--only", "two"])?;
     assert_eq!((code, text.contains("there is no case \"two\"; there are: one")), (Some(1), true), "{text}");
+    let (code, text) = said(&["--fault", "flood"])?;
+    assert_eq!((code, text.contains("there is no fault \"flood\"")), (Some(1), true), "{text}");
     bench.write("tests/one.toml", "key = 'K'\nfinalname = 'x'\n")?;
     let (code, text) = said(&[])?;
     assert_eq!((code, text.contains("tests/one.toml line 2: unknown field `finalname`")), (Some(1), true), "{text}");

@@ -50,6 +50,7 @@ impl Bench {
             .current_dir(self.directory.path())
             .env_remove("WAYBILL_TOOLS")
             .env("XDG_CACHE_HOME", target.join("cache"))
+            .env("WAYBILL_PLUGIN_CACHE", target.join("cache/waybill/compiled"))
             // The standard library may have to be compiled too; once is enough.
             .env("CARGO_TARGET_DIR", target.join("bundles"))
             .args(["plugin", command, &self.name])
@@ -93,7 +94,10 @@ impl Bench {
     /// `waybill plugin test` on it, without any setting of the environment that runs the tests.
     pub fn test(&self, arguments: &[&str]) -> anyhow::Result<Output> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_waybill"));
-        command.current_dir(self.directory.path()).env_clear().env("XDG_CACHE_HOME", repository().join("target/cache"));
+        command
+            .current_dir(self.directory.path())
+            .env_clear()
+            .env("WAYBILL_PLUGIN_CACHE", repository().join("target/cache/waybill/compiled"));
         Ok(command.args(["plugin", "test", &self.name]).args(arguments).output()?)
     }
 
@@ -106,19 +110,25 @@ impl Bench {
     }
 }
 
+/// A part of a document; null where there is none.
+pub fn part<'a>(document: &'a Value, key: &str) -> &'a Value {
+    document.get(key).unwrap_or(&Value::Null)
+}
+
+/// The entries of a list in it.
+pub fn list<'a>(document: &'a Value, key: &str) -> &'a [Value] {
+    part(document, key).as_array().map_or(&[], Vec::as_slice)
+}
+
 /// Everything that a report says is wrong.
 pub fn wrong(report: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
-    for case in report["cases"].as_array().into_iter().flatten() {
-        for check in case["checks"].as_array().into_iter().flatten() {
-            if check["passed"] == false {
-                wrong.push(format!("{}: {}", check["name"], check["says"]));
-            }
-        }
-        for fault in case["faults"].as_array().into_iter().flatten() {
-            for sentence in fault["wrong"].as_array().into_iter().flatten() {
-                wrong.push(format!("{}: {sentence}", fault["fault"]));
-            }
+    for case in list(report, "cases") {
+        let failed = list(case, "checks").iter().filter(|check| part(check, "passed") == false);
+        wrong.extend(failed.map(|check| format!("{}: {}", part(check, "name"), part(check, "says"))));
+        for fault in list(case, "faults") {
+            let sentences = list(fault, "wrong").iter();
+            wrong.extend(sentences.map(|sentence| format!("{}: {sentence}", part(fault, "fault"))));
         }
     }
     wrong
@@ -126,8 +136,8 @@ pub fn wrong(report: &Value) -> Vec<String> {
 
 /// One fault of the first case.
 pub fn fault<'a>(report: &'a Value, id: &str) -> &'a Value {
-    let faults = report["cases"][0]["faults"].as_array().into_iter().flatten();
-    faults.into_iter().find(|fault| fault["fault"] == id).unwrap_or(&Value::Null)
+    let faults = list(report, "cases").first().map_or(&[][..], |case| list(case, "faults"));
+    faults.iter().find(|fault| part(fault, "fault") == id).unwrap_or(&Value::Null)
 }
 
 fn repository() -> PathBuf {

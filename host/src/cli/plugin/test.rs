@@ -18,6 +18,7 @@ pub(super) const HELP: &str = "\
 Examples:
   waybill plugin test partners/northwind
   waybill plugin test partners/northwind --only contacts --json
+  waybill plugin test partners/northwind --fault plain  # one delivery, nothing goes wrong
   waybill plugin test partners/northwind --bless        # write the golden files anew
 
 DIR holds partner.toml, builder.wasm, destination.wasm (the manifest may name others), and tests/NAME.toml, one a case:
@@ -59,22 +60,29 @@ pub(in crate::cli) struct Test {
     /// Only the case of this name.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
+    /// Only the fault of this name, such as plain or cut-after-link: for a quick look while writing.
+    #[arg(long, value_name = "NAME")]
+    fault: Option<String>,
     /// Write the golden files anew instead of comparing.
     #[arg(long)]
     bless: bool,
-    /// Write the report as JUnit XML too, for build servers.
+    /// Write the report as `JUnit` XML too, for build servers.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    /// Keep compiled components here for the next time: a directory of your own, for components that take long to compile.
+    #[arg(long, env = "WAYBILL_PLUGIN_CACHE", value_name = "DIR")]
+    cache: Option<PathBuf>,
 }
 
 impl Test {
     pub async fn run(self, output: &Output) -> anyhow::Result<Ended> {
-        let bar = Arc::new(bar(output));
+        let bar = Arc::new(bar(*output));
         let shown = Arc::clone(&bar);
         let options = Options {
             only: self.only,
+            fault: self.fault,
             bless: self.bless,
-            compiled: compiled(),
+            compiled: self.cache,
             progress: Some(Arc::new(move |progress| show(&shown, progress))),
         };
         let rehearsed = rehearse(&self.directory, &options).await;
@@ -110,17 +118,7 @@ fn write_junit(report: &Report, file: &std::path::Path) -> anyhow::Result<()> {
     std::fs::write(file, xml).with_context(|| format!("the JUnit report cannot be written to {}", file.display()))
 }
 
-/// A directory of this user's for compiled components; a JavaScript or Python one takes seconds to compile.
-fn compiled() -> Option<PathBuf> {
-    let named = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")))?;
-    let directory = cache.join("waybill").join("compiled");
-    // Where it cannot be had the components are compiled again each time.
-    std::fs::create_dir_all(directory.parent()?).ok()?;
-    Some(directory)
-}
-
-fn bar(output: &Output) -> ProgressBar {
+fn bar(output: Output) -> ProgressBar {
     if output.is_json() || !std::io::stderr().is_terminal() {
         return ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
     }

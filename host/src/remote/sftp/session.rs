@@ -335,6 +335,10 @@ impl Inner {
 
     /// Closes a handle whose closing proves nothing.
     pub(super) async fn close_quietly(&self, handle: String) {
+        // On a line that is down an answer would be waited for in vain.
+        if !self.line.is_up() {
+            return;
+        }
         if let Err(error) = self.ask(self.raw.close(handle)).await {
             tracing::debug!(%error, "a handle that was only read from was not closed");
         }

@@ -129,6 +129,10 @@ impl Inner {
             Ok(()) => self.flush(&handle).await,
             Err(error) => Err(error),
         };
+        // On a line that is down nothing can be closed, and an answer would be waited for in vain.
+        if flushed.is_err() && !self.line.is_up() {
+            return flushed.map_err(exists);
+        }
         // The handle is closed also after a refused write: no write may arrive later.
         let closed = self.answer("CLOSE", self.raw.close(handle)).await.map(drop);
         flushed.and(closed).map_err(exists)

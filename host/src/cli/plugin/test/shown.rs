@@ -3,9 +3,12 @@
 use std::fmt::Write as _;
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{ContentArrangement, Table};
+use comfy_table::{ContentArrangement, LineStyle, Table};
 
 use crate::rehearsal::{CaseReport, FaultReport, Judged, Report};
+
+/// Characters of a line where nobody says how many there are.
+const WIDTH: u16 = 160;
 
 pub(super) fn report(report: &Report) -> String {
     let mut text = String::new();
@@ -16,10 +19,11 @@ pub(super) fn report(report: &Report) -> String {
     let deliveries: usize = report.cases.iter().map(|case| placed(case).count()).sum();
     let cases = report.cases.len();
     let end = if report.passed { "passed" } else { "FAILED" };
-    let plural = if cases == 1 { "case" } else { "cases" };
+    let plural = |count: usize, one: &'static str, more: &'static str| if count == 1 { one } else { more };
+    let (of_cases, of_deliveries) = (plural(cases, "case", "cases"), plural(deliveries, "delivery", "deliveries"));
     let _ = writeln!(
         text,
-        "{}, revision {}: {end}, {cases} {plural}, {deliveries} deliveries in {:.1} s",
+        "{}, revision {}: {end}, {cases} {of_cases}, {deliveries} {of_deliveries} in {:.1} s",
         report.partner, report.revision, report.seconds
     );
     for sentence in wrong {
@@ -48,7 +52,7 @@ fn one_case(text: &mut String, case: &CaseReport) {
         "a later look",
     ]);
     for fault in placed(case).filter(|fault| fault.occurred) {
-        table.add_row(row(fault));
+        table.add_row(row(fault, case.final_name.as_deref().unwrap_or_default()));
     }
     let _ = writeln!(text, "{table}");
     let never: Vec<&str> = placed(case).filter(|fault| !fault.occurred).map(|fault| fault.fault.as_str()).collect();
@@ -75,7 +79,7 @@ fn one_case(text: &mut String, case: &CaseReport) {
     let _ = writeln!(text, "{}\n", calls(case));
 }
 
-fn row(fault: &FaultReport) -> [String; 6] {
+fn row(fault: &FaultReport, final_name: &str) -> [String; 6] {
     let judged = |judged: Judged| match judged {
         Judged::True => "true",
         Judged::False => "FALSE",
@@ -88,7 +92,7 @@ fn row(fault: &FaultReport) -> [String; 6] {
     [
         if fault.wrong.is_empty() { "ok" } else { "FAIL" }.to_owned(),
         fault.words.clone(),
-        delivering(fault),
+        delivering(fault, final_name),
         fault.concluded.clone(),
         format!("{}: {}", judged(fault.judged), fault.truth),
         later,
@@ -96,10 +100,16 @@ fn row(fault: &FaultReport) -> [String; 6] {
 }
 
 /// The writer's requests, which is what matters of a delivery.
-fn delivering(fault: &FaultReport) -> String {
+fn delivering(fault: &FaultReport, final_name: &str) -> String {
     let words = ["send:", "publish:", "publish-over:", "put ", "make-directory "];
     let asked = fault.plugin_did.iter().filter_map(|did| did.strip_prefix("deliver: "));
-    asked.filter(|did| words.iter().any(|word| did.starts_with(word))).collect::<Vec<_>>().join(", ")
+    let asked = asked.filter(|did| words.iter().any(|word| did.starts_with(word)));
+    let asked = asked.collect::<Vec<_>>().join(", ");
+    if final_name.is_empty() {
+        return asked;
+    }
+    let stem = final_name.rsplit_once('.').map_or(final_name, |(stem, _)| stem);
+    asked.replace(final_name, "{final}").replace(stem, "{final.stem}")
 }
 
 fn placed(case: &CaseReport) -> impl Iterator<Item = &FaultReport> {
@@ -132,6 +142,10 @@ fn mebibytes(bytes: u64) -> String {
 
 fn table() -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    let lines = UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none());
+    table.load_style(lines).set_content_arrangement(ContentArrangement::Dynamic);
+    if table.width().is_none() {
+        table.set_width(WIDTH);
+    }
     table
 }
