@@ -37,7 +37,7 @@ impl House {
     }
 
     fn inspector(&self) -> Inspector {
-        Inspector::new(&[std::sync::Arc::clone(&self.bundle)], SessionLimits::default())
+        Inspector::new(self.registry.clone(), SessionLimits::default())
     }
 
     /// Makes a job's next look due, as time would.
