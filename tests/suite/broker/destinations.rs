@@ -53,9 +53,18 @@ async fn plg_01_the_newest_manifest_stands_and_the_operators_switch_is_kept() ->
     assert_eq!(store::upsert_destination(&world.worker, &first).await?, Joining::Older { in_force: 3 });
     let edited = JoinedDestination { name: "west".to_owned(), ..newer.clone() };
     assert_eq!(store::upsert_destination(&world.worker, &edited).await?, Joining::Joined, "the same revision replaces");
+    // The operator's part is free under a revision; the partner's is not.
+    let digests = |builder: &str, settings: &str| json!({ "builder": builder, "manifest": "m", "settings": settings });
+    let (fourth, other) = (JoinedDestination { revision: 4, digests: digests("b", "s"), ..edited.clone() }, "c");
+    assert_eq!(store::upsert_destination(&world.worker, &fourth).await?, Joining::Joined);
+    let settings = JoinedDestination { digests: digests("b", "t"), ..fourth.clone() };
+    assert_eq!(store::upsert_destination(&world.worker, &settings).await?, Joining::Joined);
+    let unraised = JoinedDestination { name: "lost".to_owned(), digests: digests(other, "u"), ..fourth.clone() };
+    let refused = Joining::SameRevision { differ: vec!["builder".to_owned()] };
+    assert_eq!(store::upsert_destination(&world.worker, &unraised).await?, refused);
 
     let state = store::destination_state(&world.worker, first.id).await?.context("it is gone")?;
-    assert_eq!((state.name.as_str(), state.revision), ("west", 3));
+    assert_eq!((state.name.as_str(), state.revision), ("west", 4));
     assert!(!state.enabled, "joining switched it on");
     assert_eq!(state.attention.map(|attention| attention.why).as_deref(), Some("the partner refuses our key"));
     let folded =

@@ -6,4 +6,5 @@ mod authority;
 mod bounded;
 pub mod fixture;
 mod refused;
+mod reload;
 mod settings;

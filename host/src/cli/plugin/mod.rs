@@ -4,6 +4,8 @@
 //! A command is a file.
 
 mod build;
+pub(super) mod described;
+mod inspect;
 mod new;
 mod template;
 mod test;
@@ -22,6 +24,9 @@ pub(super) enum PluginCommand {
     /// Test a bundle alone: against simulated servers in this process, without a database.
     #[command(after_help = test::HELP)]
     Test(test::Test),
+    /// Show what a bundle is: contract, names, limits, components, and everything that is wrong with it.
+    #[command(after_help = inspect::HELP)]
+    Inspect(inspect::Inspect),
 }
 
 impl PluginCommand {
@@ -30,6 +35,7 @@ impl PluginCommand {
             Self::New(command) => command.run(output),
             Self::Build(command) => command.run(output).await,
             Self::Test(command) => command.run(output).await,
+            Self::Inspect(command) => command.run(output).await,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::{About, State};
 use crate::plugin::bindings::log::{Host, Level};
-use crate::plugin::reported::bounded;
 
 /// Messages of one call that are written.
 const MESSAGES: u32 = 200;
@@ -28,8 +27,8 @@ impl Log {
         self.last_error.as_deref()
     }
 
-    fn write(&mut self, level: Level, message: &str) {
-        let message = bounded(message);
+    /// The message is as it may be kept.
+    pub(super) fn write(&mut self, level: Level, message: String) {
         if self.written < MESSAGES {
             self.written += 1;
             self.emit(level, &message);
@@ -41,17 +40,17 @@ impl Log {
         }
     }
 
-    /// Text that a runtime wrote to a standard stream. Lines come in pieces; each whole one is a message.
-    pub(super) fn stream(&mut self, level: Level, text: &str) {
+    /// The whole lines of what a runtime wrote to a standard stream; it comes in pieces.
+    pub(super) fn lines(&mut self, text: &str) -> Vec<String> {
+        let mut lines = Vec::new();
         for piece in text.split_inclusive('\n') {
             self.line.push_str(piece);
             if piece.ends_with('\n') || self.line.len() > LINE_BYTES {
-                let line = std::mem::take(&mut self.line);
-                if !line.trim().is_empty() {
-                    self.write(level, line.trim_end());
-                }
+                lines.push(std::mem::take(&mut self.line));
             }
         }
+        lines.retain(|line| !line.trim().is_empty());
+        lines
     }
 
     fn emit(&self, level: Level, message: &str) {
@@ -77,7 +76,8 @@ impl Drop for Log {
 impl Host for State {
     async fn write(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
         self.usage.host_call("log.write");
-        self.log.write(level, &message);
+        let message = self.words(&message);
+        self.log.write(level, message);
         Ok(())
     }
 }

@@ -131,7 +131,11 @@ fn written(store: &mut StoreContextMut<'_, State>, arguments: &[Val]) -> wasmtim
     let bytes: Vec<u8> =
         bytes.iter().filter_map(|byte| if let Val::U8(byte) = byte { Some(*byte) } else { None }).collect();
     let level = if number == STDERR { Level::Error } else { Level::Info };
-    store.data_mut().log.stream(level, &String::from_utf8_lossy(&bytes));
+    let state = store.data_mut();
+    for line in state.log.lines(&String::from_utf8_lossy(&bytes)) {
+        let line = state.words(line.trim_end());
+        state.log.write(level, line);
+    }
     Ok(())
 }
 
