@@ -161,11 +161,7 @@ fn attempt(
 }
 
 /// The test of these that fails first.
-fn first_failure(
-    repository: &Path,
-    tests: &BTreeSet<String>,
-    mutant: Option<&Path>,
-) -> anyhow::Result<Option<String>> {
+fn first_failure(repository: &Path, tests: &BTreeSet<String>, mutant: Option<&Path>) -> anyhow::Result<Option<String>> {
     if tests.is_empty() {
         return Ok(None);
     }

@@ -8,8 +8,9 @@ use comfy_table::{
 };
 use serde::Serialize;
 
+use super::lost_workers::Proven;
 use super::verify::{Claims, Row};
-use crate::cli::explain::Story;
+use crate::cli::explain::{Line, Story};
 use crate::cli::output::Output;
 
 /// What stands behind the last column.
@@ -25,6 +26,10 @@ pub(super) struct Told {
     pub jobs: Vec<Row>,
     /// Files at the partners, all of them accounted for.
     pub files_at_partners: usize,
+    /// What happened to the second act's jobs.
+    pub recounted: Vec<Recounted>,
+    /// How many of them a person had to decide about.
+    pub persons: usize,
     pub explained: Vec<Explained>,
     pub statements: usize,
     pub wrong: Vec<String>,
@@ -38,12 +43,38 @@ pub(super) struct Explained {
     pub story: Story,
 }
 
+/// One job's story, without what can be done next.
+#[derive(Debug, Serialize)]
+pub(super) struct Recounted {
+    pub job: String,
+    pub case: String,
+    pub state: String,
+    pub told: Vec<Line>,
+}
+
 impl Told {
+    /// The first act, with the jobs that are explained as a whole.
     pub fn new(jobs: Vec<Row>, files_at_partners: usize, partners: Claims, explained: Vec<Explained>) -> Self {
         let statements = partners.made + jobs.iter().map(|row| row.claims.made).sum::<usize>();
         let of_jobs = jobs.iter().flat_map(|row| row.claims.wrong.iter().cloned());
         let wrong = of_jobs.chain(partners.wrong).collect();
-        Self { jobs, files_at_partners, explained, statements, wrong, seconds: 0.0 }
+        let (recounted, persons) = (Vec::new(), 0);
+        Self { jobs, files_at_partners, recounted, persons, explained, statements, wrong, seconds: 0.0 }
+    }
+
+    /// The second act.
+    pub fn add(&mut self, act: Proven) {
+        let Proven { rows, recounted, mut partner, files, persons } = act;
+        for row in &rows {
+            partner.made += row.claims.made;
+            partner.wrong.extend(row.claims.wrong.iter().cloned());
+        }
+        self.statements += partner.made;
+        self.wrong.extend(partner.wrong);
+        self.jobs.extend(rows);
+        self.files_at_partners += files;
+        self.persons += persons;
+        self.recounted = recounted;
     }
 
     /// Prints it; an error if anything that it says does not hold.
@@ -62,6 +93,13 @@ impl Told {
 
     fn text(&self) -> String {
         let mut text = format!("\n{}\n{EVIDENCE}", self.table());
+        for Recounted { job, case, state, told } in &self.recounted {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "\n{job} ({case}): {state}\n");
+            for line in told {
+                let _ = writeln!(text, "  {}", on_one_line(&line.to_string()));
+            }
+        }
         for Explained { command, story } in &self.explained {
             // As above.
             let _ = write!(text, "\n$ {command}\n\n{story}");
@@ -70,7 +108,10 @@ impl Told {
             let delivered = self.jobs.iter().filter(|row| row.state == "Completed").count();
             let _ = write!(
                 text,
-                "\n{} statements were checked and hold: {delivered} of {} jobs delivered, {} files at the partners and each accounted for. {:.0} s.",
+                "\nFour jobs lost their worker. Recovery and reconciler settled each by evidence; {} jobs needed a person, who replaced one and \
+                 corrected another.\n\
+                 {} statements were checked and hold: {delivered} of {} jobs delivered, {} files at the partners and each accounted for. {:.0} s.",
+                self.persons,
                 self.statements,
                 self.jobs.len(),
                 self.files_at_partners,
@@ -109,4 +150,13 @@ impl Told {
         }
         table
     }
+}
+
+/// As much of it as a wide terminal shows.
+fn on_one_line(text: &str) -> String {
+    const WIDE: usize = 148;
+    if text.chars().count() <= WIDE {
+        return text.to_owned();
+    }
+    text.chars().take(WIDE - 1).chain(['…']).collect()
 }
