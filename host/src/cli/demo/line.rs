@@ -149,3 +149,61 @@ async fn pass(
     tokio::try_join!(up, down)?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that counts what it gets and answers each piece.
+    async fn server() -> (u16, watch::Receiver<usize>) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (got, counted) = watch::channel(0);
+        tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                let mut buffer = vec![0; PIECE];
+                while let Ok(read @ 1..) = client.read(&mut buffer).await {
+                    got.send_modify(|bytes| *bytes += read);
+                    if client.write_all(b"!").await.is_err() {
+                        break;
+                    }
+                }
+            }
+        });
+        (port, counted)
+    }
+
+    #[tokio::test]
+    async fn an_upload_is_held_let_through_by_pieces_silenced_and_cut() {
+        let (port, mut got) = server().await;
+        let mut line = Line::start(port).await.unwrap();
+        let client = TcpStream::connect((Ipv4Addr::LOCALHOST, line.port())).await.unwrap();
+        let (mut answers, mut upload) = client.into_split();
+        let reader = tokio::spawn(async move {
+            let mut all = Vec::new();
+            // A line that is cut ends in an error or in nothing.
+            let _ = answers.read_to_end(&mut all).await;
+            all.len()
+        });
+        upload.write_all(&vec![7; HOLD_AFTER_BYTES]).await.unwrap();
+        got.wait_for(|bytes| *bytes == HOLD_AFTER_BYTES).await.unwrap();
+        for _ in 0..3 {
+            upload.write_all(&vec![7; PIECE]).await.unwrap();
+        }
+        line.held().await.unwrap();
+        assert_eq!(*got.borrow(), HOLD_AFTER_BYTES, "a held piece came through");
+        line.step().await.unwrap();
+        got.wait_for(|bytes| *bytes > HOLD_AFTER_BYTES).await.unwrap();
+        assert!(*got.borrow() < HOLD_AFTER_BYTES + 3 * PIECE, "all came through at one step");
+        line.silence();
+        got.wait_for(|bytes| *bytes == HOLD_AFTER_BYTES + 3 * PIECE).await.unwrap();
+        line.cut();
+        assert!(reader.await.unwrap() > 0, "nothing was answered before");
+        let mut refused = TcpStream::connect((Ipv4Addr::LOCALHOST, line.port())).await.unwrap();
+        assert_eq!(refused.read(&mut [0; 8]).await.unwrap_or(0), 0, "a line that is down answers");
+        line.release();
+        let mut again = TcpStream::connect((Ipv4Addr::LOCALHOST, line.port())).await.unwrap();
+        again.write_all(b"?").await.unwrap();
+        assert_eq!(again.read(&mut [0; 8]).await.unwrap(), 1);
+    }
+}

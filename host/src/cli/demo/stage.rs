@@ -132,7 +132,10 @@ impl Stage {
             hosts: directory.hosts(),
         };
         let fetched = directory.path().join("fetched");
-        let (second_act, second) = act.perform(&fetched.join(Site::Kestrel.name())).await?;
+        let from_kestrel = fetched.join(Site::Kestrel.name());
+        let performed = act.perform(&from_kestrel);
+        let (second_act, second) =
+            self.watch.step("killing and pausing hosts; another one settles it", performed).await?;
         self.second = Some(second);
         self.watch.clear();
         let witnesses = Witnesses { servers: &self.servers, crm: &crm, operator: &operator, fetched };

@@ -16,8 +16,9 @@ use crate::cli::output::Output;
 /// What stands behind the last column.
 const EVIDENCE: &str = "
 Evidence of a delivered job: the SHA-256 of its file, as OpenSSH's own sftp fetched it from the partner. It is the one that was
-authorized, and the one that PostgreSQL computes in SQL from the customers' rows; the file beside it is as agreed, and the
-partner's own log shows one publish of the name. Of every other job nothing of ours lies at any partner, and no log shows a publish.
+authorized, and the one that PostgreSQL computes in SQL from the customers' rows; a file beside it is as agreed, and the
+partner's own log shows one publish of the name. Of every other job no file has its final name at any partner, and no log shows a
+publish; but for the one that was corrected: it was published, and the partner has lost it.
 ";
 
 /// Everything that the demo says at its end.
@@ -28,8 +29,12 @@ pub(super) struct Told {
     pub files_at_partners: usize,
     /// What happened to the second act's jobs.
     pub recounted: Vec<Recounted>,
+    /// How many of them lost their worker.
+    pub lost: usize,
     /// How many of them a person had to decide about.
     pub persons: usize,
+    /// Files that attempts of killed workers have left at the partner under temporary names.
+    pub left: usize,
     pub explained: Vec<Explained>,
     pub statements: usize,
     pub wrong: Vec<String>,
@@ -58,13 +63,13 @@ impl Told {
         let statements = partners.made + jobs.iter().map(|row| row.claims.made).sum::<usize>();
         let of_jobs = jobs.iter().flat_map(|row| row.claims.wrong.iter().cloned());
         let wrong = of_jobs.chain(partners.wrong).collect();
-        let (recounted, persons) = (Vec::new(), 0);
-        Self { jobs, files_at_partners, recounted, persons, explained, statements, wrong, seconds: 0.0 }
+        let (recounted, lost, persons, left) = (Vec::new(), 0, 0, 0);
+        Self { jobs, files_at_partners, recounted, lost, persons, left, explained, statements, wrong, seconds: 0.0 }
     }
 
     /// The second act.
     pub fn add(&mut self, act: Proven) {
-        let Proven { rows, recounted, mut partner, files, persons } = act;
+        let Proven { rows, recounted, mut partner, files, left, lost, persons } = act;
         for row in &rows {
             partner.made += row.claims.made;
             partner.wrong.extend(row.claims.wrong.iter().cloned());
@@ -73,8 +78,7 @@ impl Told {
         self.wrong.extend(partner.wrong);
         self.jobs.extend(rows);
         self.files_at_partners += files;
-        self.persons += persons;
-        self.recounted = recounted;
+        (self.recounted, self.lost, self.persons, self.left) = (recounted, lost, persons, left);
     }
 
     /// Prints it; an error if anything that it says does not hold.
@@ -97,7 +101,7 @@ impl Told {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "\n{job} ({case}): {state}\n");
             for line in told {
-                let _ = writeln!(text, "  {}", on_one_line(&line.to_string()));
+                let _ = writeln!(text, "{}", folded(&line.to_string()));
             }
         }
         for Explained { command, story } in &self.explained {
@@ -108,13 +112,16 @@ impl Told {
             let delivered = self.jobs.iter().filter(|row| row.state == "Completed").count();
             let _ = write!(
                 text,
-                "\nFour jobs lost their worker. Recovery and reconciler settled each by evidence; {} jobs needed a person, who replaced one and \
-                 corrected another.\n\
-                 {} statements were checked and hold: {delivered} of {} jobs delivered, {} files at the partners and each accounted for. {:.0} s.",
+                "\n{} jobs lost their worker, and recovery and reconciler settled each of them without a person. {} needed one: a replacement \
+                 and a correction.\n\
+                 {} statements were checked and hold: {delivered} of {} jobs delivered, {} files at the partners and each accounted for, {} of \
+                 them under the temporary names of killed workers. {:.0} s.",
+                self.lost,
                 self.persons,
                 self.statements,
                 self.jobs.len(),
                 self.files_at_partners,
+                self.left,
                 self.seconds
             );
         }
@@ -152,11 +159,36 @@ impl Told {
     }
 }
 
-/// As much of it as a wide terminal shows.
-fn on_one_line(text: &str) -> String {
+/// A line of a story, folded where a wide terminal ends, with its time standing out.
+fn folded(line: &str) -> String {
     const WIDE: usize = 148;
-    if text.chars().count() <= WIDE {
-        return text.to_owned();
+    const TIME: usize = 24;
+    let mut text = String::from(" ");
+    let mut width = 1;
+    for word in line.split(' ') {
+        let letters = word.chars().count();
+        if width + 1 + letters > WIDE {
+            text.push('\n');
+            text.push_str(&" ".repeat(TIME - 1));
+            width = TIME - 1;
+        }
+        text.push(' ');
+        text.push_str(word);
+        width += 1 + letters;
     }
-    text.chars().take(WIDE - 1).chain(['…']).collect()
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_folded_between_words_and_loses_none() {
+        let line = format!("2026-11-30 09:24:28Z  {}", "what happened ".repeat(30).trim_end());
+        let text = folded(&line);
+        assert!(text.lines().count() > 1 && text.lines().all(|one| one.chars().count() <= 148), "{text}");
+        assert!(text.lines().skip(1).all(|one| one.starts_with(&" ".repeat(24))), "{text}");
+        assert_eq!(text.split_whitespace().collect::<Vec<_>>(), line.split_whitespace().collect::<Vec<_>>());
+    }
 }

@@ -94,3 +94,26 @@ impl fmt::Display for Scene {
 pub(super) fn temporary(attempt: Uuid) -> String {
     format!("inbox/.{attempt}.part")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DESTINATION, MANIFEST};
+    use super::*;
+    use crate::plugin::Manifest;
+
+    #[test]
+    fn the_partner_is_what_the_host_accepts() {
+        assert_eq!(Manifest::parse(MANIFEST).unwrap().partner, "kestrel");
+        let entry: toml::Table = DESTINATION.parse().unwrap();
+        assert_eq!(entry["tenant"].as_str(), Some(super::super::alder().id.to_string().as_str()));
+    }
+
+    #[test]
+    fn every_scene_but_the_replacement_has_a_destination_of_its_own() {
+        let of = |scenes: &[Scene]| {
+            scenes.iter().map(|scene| scene.destination_id()).collect::<std::collections::BTreeSet<_>>()
+        };
+        assert_eq!(of(&Scene::CREATED).len(), Scene::CREATED.len());
+        assert_eq!(of(&Scene::ALL), of(&Scene::CREATED));
+    }
+}

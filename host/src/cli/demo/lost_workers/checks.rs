@@ -29,6 +29,10 @@ pub(in crate::cli::demo) struct Proven {
     pub partner: Claims,
     /// Files at the partner.
     pub files: usize,
+    /// Those of them that have an attempt's temporary name.
+    pub left: usize,
+    /// Jobs that lost a worker.
+    pub lost: usize,
     /// Jobs that a person had to decide about.
     pub persons: usize,
 }
@@ -49,8 +53,15 @@ pub(super) async fn prove(act: &Act<'_>, jobs: &BTreeMap<Scene, Uuid>, fetched: 
     let root = fetched.join(AT_PARTNER);
     let mut found = Vec::new();
     walk(&root, &root, &mut found)?;
-    let mut proven =
-        Proven { rows: Vec::new(), recounted: Vec::new(), partner: Claims::default(), files: found.len(), persons: 0 };
+    let mut proven = Proven {
+        rows: Vec::new(),
+        recounted: Vec::new(),
+        partner: Claims::default(),
+        files: found.len(),
+        left: 0,
+        lost: 0,
+        persons: 0,
+    };
     let mut temporaries = BTreeSet::new();
     for scene in Scene::ALL {
         let id = *jobs.get(&scene).with_context(|| format!("no job is one of which {scene}"))?;
@@ -58,6 +69,7 @@ pub(super) async fn prove(act: &Act<'_>, jobs: &BTreeMap<Scene, Uuid>, fetched: 
         let seen = Seen { scene, job: act.job(id).await?, events: act.events(id).await?, log: &log, file };
         temporaries.extend(seen.events.iter().map(|event| temporary(event.attempt)));
         proven.persons += usize::from(seen.needed_a_person());
+        proven.lost += usize::from(seen.lost_a_worker());
         proven.rows.push(row(act, &seen).await?);
         let record = explain::Record::read(&act.operator.reader, seen.job.clone()).await?;
         let (job, case, state) = (scene.key(), scene.to_string(), watch::state(&seen.job));
@@ -70,6 +82,7 @@ pub(super) async fn prove(act: &Act<'_>, jobs: &BTreeMap<Scene, Uuid>, fetched: 
     proven.partner.claim(left.is_subset(&temporaries), || {
         format!("at kestrel lies {left:?}, which is no temporary name of an attempt")
     });
+    proven.left = left.len();
     for scene in Scene::CREATED {
         let (name, most) = (scene.final_name(), publishes(&log, &at(&scene.final_name())));
         proven.partner.claim(most <= 1, || format!("kestrel's log shows {most} publishes of {name}"));
@@ -160,6 +173,12 @@ impl Seen<'_> {
         self.job.replaces.is_some() || self.events.iter().any(by_hand)
     }
 
+    fn lost_a_worker(&self) -> bool {
+        self.events
+            .iter()
+            .any(|event| matches!(event.kind, EventKind::RequeuedByRecovery | EventKind::ResolvedByRecovery))
+    }
+
     /// Whether it went as its scene says, and what is worth saying of it.
     fn went_as_told(&self) -> (bool, &'static str) {
         let (job, events) = (&self.job, &self.events);
@@ -190,7 +209,7 @@ impl Seen<'_> {
             }
             Scene::Uploading => {
                 let holds = not_delivered && settled && none(EventKind::PublishIntended) && job.expected.is_some();
-                (holds, "OutcomeUnknown, then settled: no publish fence, so never published")
+                (holds, "unknown at first; no publish fence, so it never published")
             }
             Scene::Replacement => {
                 let holds = completed && job.replaces.is_some() && job.created_by == GRACE && has(EventKind::Finished);
@@ -198,11 +217,11 @@ impl Seen<'_> {
             }
             Scene::Published => {
                 let holds = completed && settled && has(EventKind::PublishIntended);
-                (holds, "OutcomeUnknown, then settled: the file was found")
+                (holds, "unknown at first; the file was found")
             }
             Scene::Paused => {
                 let holds = not_delivered && settled && none(EventKind::PublishIntended) && self.late_evidence();
-                (holds, "taken over; the late worker published nothing, and recorded so")
+                (holds, "taken over; its late worker published nothing, and recorded what it did")
             }
             Scene::Called => {
                 let by = events.iter().find(|event| event.kind == EventKind::Corrected);
@@ -212,7 +231,7 @@ impl Seen<'_> {
                     && has(EventKind::Finished)
                     && (by, evidence) == (Some(GRACE), Some(TICKET))
                     && self.file.is_none();
-                (holds, "was Completed; corrected by a named person, with the evidence's place")
+                (holds, "was Completed; corrected by a named person")
             }
         }
     }

@@ -144,7 +144,7 @@ pub(super) async fn found_at_the_partner(
     act.watch.tell(&format!("{key}: the reconciler finds the file whole under its final name → Completed"))
 }
 
-/// The paused host goes on after its job was taken over. It may upload to the end; the fence refuses it.
+/// The paused host goes on after its job was taken over: its next renewal tells it, and what it has begun it does not end.
 pub(super) async fn resumed_too_late(
     act: &Act<'_>,
     second: &HostProcess,
@@ -170,8 +170,9 @@ pub(super) async fn resumed_too_late(
     .await?;
     ends(act, second, job, Status::Failed, Some(FailureReason::NotDelivered)).await?;
     paused.end().await?;
-    act.watch
-        .tell(&format!("{key}: it published nothing, and said so; it ended when it was asked to → Failed/NotDelivered"))
+    act.watch.tell(&format!(
+        "{key}: it publishes nothing and records what it did, late; the job stays taken → Failed/NotDelivered"
+    ))
 }
 
 /// A delivered file is lost at the partner, who calls; a person corrects the record.
