@@ -17,8 +17,8 @@ use crate::cli::output::Output;
 const EVIDENCE: &str = "
 Evidence of a delivered job: the SHA-256 of its file, as OpenSSH's own sftp fetched it from the partner. It is the one that was
 authorized, and the one that PostgreSQL computes in SQL from the customers' rows; a file beside it is as agreed, and the
-partner's own log shows one publish of the name. Of every other job no file has its final name at any partner, and no log shows a
-publish; but for the one that was corrected: it was published, and the partner has lost it.
+partner's own log shows one publish of the name. No other job published anything, as those logs show, but the one that was
+corrected: its file was delivered, and the partner has lost it.
 ";
 
 /// Everything that the demo says at its end.

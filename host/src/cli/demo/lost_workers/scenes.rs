@@ -118,7 +118,7 @@ pub(super) async fn replaced(act: &Act<'_>, second: &HostProcess, job: Uuid) -> 
         "{key}: it lost the job before the publish fence, so it never published and never will → Failed/NotDelivered"
     ))?;
     let (id, tenant) = (job.to_string(), alder().id.to_string());
-    let reason = "The customer waits for it; what was left at the partner has no final name.";
+    let reason = "The customer waits for it; what was left at the partner has no final name";
     let answer = second.ask(&["job", "replace", &id, "--tenant", &tenant, "--reason", reason, "--as", GRACE]).await?;
     let replacement = answer.get("replacement").and_then(|id| id.as_str()?.parse().ok());
     let replacement: Uuid = replacement.with_context(|| format!("`waybill job replace` answered {answer}"))?;
