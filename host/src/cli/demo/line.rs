@@ -99,7 +99,10 @@ async fn until_cut(
     let mut cut = obeyed.clone();
     tokio::select! {
         biased;
-        cut = cut.wait_for(|rules| !rules.up) => Ok(drop(cut?)),
+        cut = cut.wait_for(|rules| !rules.up) => {
+            cut?;
+            Ok(())
+        }
         passed = pass(client, server, obeyed, held) => passed,
     }
 }
