@@ -66,7 +66,7 @@ enum Command {
     /// Create, look at and cancel jobs.
     #[command(subcommand)]
     Job(job::JobCommand),
-    /// Show it all working: a private PostgreSQL, a private OpenSSH server, two partners, some twenty jobs.
+    /// Show it all working: a private PostgreSQL, private OpenSSH servers, three partners, some thirty jobs, killed workers.
     Demo(demo::Demo),
 }
 
@@ -93,8 +93,9 @@ impl Ended {
 /// Runs the command of this process.
 pub fn main() -> ExitCode {
     let Cli { common, command } = Cli::parse();
-    // The demo draws its own picture; a log line in between would tear it.
-    let filter = if matches!(command, Command::Demo(_)) && common.log == "info" { "error" } else { &common.log };
+    // The demo draws its own picture; a log line in between would tear it, also one about a slow statement.
+    let demo = matches!(command, Command::Demo(_)) && common.log == "info";
+    let filter = if demo { "error,sqlx=error" } else { &common.log };
     telemetry::start(if common.log_json { LogFormat::Json } else { LogFormat::Text }, filter);
     let output = Output::new(common.json);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
