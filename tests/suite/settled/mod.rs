@@ -10,6 +10,7 @@ mod refusals;
 mod replacements;
 mod reused;
 mod triggers;
+mod uploads;
 
 use std::time::Duration;
 
