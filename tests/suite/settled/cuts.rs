@@ -6,7 +6,7 @@ use waybill::job::evidence::{Answer, Evidence};
 use waybill::job::status::{EventKind, Status};
 use waybill::upkeep::Looked;
 use waybill_tests::proxy::{Fault as LineFault, Moment};
-use waybill_tests::sftp_server::{Action, Behaviour, Event, Fault, Gate, When};
+use waybill_tests::sftp_server::{Action, Behaviour, Event, Fault, Gate, RenameSteps, When};
 use waybill_tests::{House, Plan, Proxy, Reach, SftpServer, Sshd};
 
 use super::{COMPLETED, NOT_DELIVERED, ONE_STEP, Silent, UNKNOWN, agreed, renames};
@@ -44,49 +44,60 @@ impl Cut {
     }
 }
 
-#[tokio::test]
-async fn del_03_cut_at_any_request_before_the_publish_there_is_no_final_name_and_it_is_not_delivered()
--> anyhow::Result<()> {
-    for (behaviour, publish) in [(renames(), Action::Rename), (Behaviour::default(), Action::Link)] {
-        let server = SftpServer::start(behaviour).await?;
-        let directory = tempfile::tempdir()?;
-        let house = House::before(&Reach::in_process(&server, directory.path())?, agreed(ONE_STEP)).await?;
-        let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
-        // How the server publishes is known from the first job on.
-        house.until(house.create().await?, Status::Completed).await?;
-        let cut = Arc::new(Mutex::new(Cut::at(When::Before, usize::MAX)));
-        let asked = Arc::clone(&cut);
-        server.hook(move |event| asked.lock().unwrap().meets(event));
-        for when in [When::Before, When::After] {
-            let mut cut_at = Vec::new();
-            loop {
-                *cut.lock().unwrap() = Cut::at(when, cut_at.len() + 1);
-                let id = house.create().await?;
-                let job = house.until_ended(id).await?;
-                let met = cut.lock().unwrap().met.take();
-                let (action, path) = met.ok_or_else(|| anyhow::anyhow!("nothing was cut: {job:?}"))?;
-                cut_at.push(action);
-                let place = format!("{when:?} {action:?} {path}");
-                if action == publish {
-                    assert_eq!((job.status, job.failure_reason), UNKNOWN, "{place}");
-                    break;
-                }
-                assert_eq!((job.status, job.failure_reason), NOT_DELIVERED, "{place}");
-                let name = House::final_name(id);
-                assert_eq!((server.read(&name), server.times_created(&name)), (None, 0), "{place}");
-                assert_eq!(job.publish_intended_at, None, "{place}");
+/// The same delivery again and again, its line cut one request later each time, until the cut comes at the publish.
+async fn cut_at_each_request(behaviour: Behaviour, publish: Action) -> anyhow::Result<()> {
+    let server = SftpServer::start(behaviour).await?;
+    let directory = tempfile::tempdir()?;
+    let house = House::before(&Reach::in_process(&server, directory.path())?, agreed(ONE_STEP)).await?;
+    let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
+    // How the server publishes is known from the first job on.
+    house.until(house.create().await?, Status::Completed).await?;
+    let cut = Arc::new(Mutex::new(Cut::at(When::Before, usize::MAX)));
+    let asked = Arc::clone(&cut);
+    server.hook(move |event| asked.lock().unwrap().meets(event));
+    for when in [When::Before, When::After] {
+        let mut cut_at = Vec::new();
+        loop {
+            *cut.lock().unwrap() = Cut::at(when, cut_at.len() + 1);
+            let id = house.create().await?;
+            let job = house.until_ended(id).await?;
+            let met = cut.lock().unwrap().met.take();
+            let (action, path) = met.ok_or_else(|| anyhow::anyhow!("nothing was cut: {job:?}"))?;
+            cut_at.push(action);
+            let place = format!("{when:?} {action:?} {path}");
+            if action == publish {
+                assert_eq!((job.status, job.failure_reason), UNKNOWN, "{place}");
+                break;
             }
-            for action in [Action::Stat, Action::Open, Action::Write, Action::Close, publish] {
-                assert!(cut_at.contains(&action), "{when:?}: no {action:?} among {cut_at:?}");
-            }
+            assert_eq!((job.status, job.failure_reason), NOT_DELIVERED, "{place}");
+            let name = House::final_name(id);
+            assert_eq!((server.read(&name), server.times_created(&name)), (None, 0), "{place}");
+            assert_eq!(job.publish_intended_at, None, "{place}");
+        }
+        for action in [Action::Stat, Action::Open, Action::Write, Action::Close, publish] {
+            assert!(cut_at.contains(&action), "{when:?}: no {action:?} among {cut_at:?}");
         }
     }
     Ok(())
 }
 
-/// A delivery whose line is cut at the RENAME to the final name, on this side of its effect.
+#[tokio::test]
+async fn del_03_cut_at_any_request_before_a_rename_there_is_no_final_name_and_it_is_not_delivered() -> anyhow::Result<()>
+{
+    cut_at_each_request(renames(), Action::Rename).await
+}
+
+#[tokio::test]
+async fn del_03_cut_at_any_request_before_a_link_there_is_no_final_name_and_it_is_not_delivered() -> anyhow::Result<()>
+{
+    cut_at_each_request(Behaviour::default(), Action::Link).await
+}
+
+/// A delivery whose line is cut at the RENAME to the final name, on this side of its effect, or between its two steps.
 async fn cut_at_the_publish(when: When, plan: Plan) -> anyhow::Result<Silent> {
-    let silent = Silent::ended(renames(), plan, move |name, event| {
+    let two_steps = Behaviour { rename_steps: RenameSteps::LinkThenRemove, ..renames() };
+    let behaviour = if when == When::Between { two_steps } else { renames() };
+    let silent = Silent::ended(behaviour, plan, move |name, event| {
         (event.when == when && event.action == Action::Rename && event.path.ends_with(name)).then_some(Fault::Cut)
     })
     .await?;
@@ -153,6 +164,20 @@ async fn del_03_cut_at_a_publish_that_did_not_happen_it_is_unknown_until_the_tem
 }
 
 #[tokio::test]
+async fn del_03_cut_between_the_two_steps_of_a_rename_only_the_checksum_settles_it() -> anyhow::Result<()> {
+    let contract = "publishes_whole = true\none_name_space = true\nmay_remove_temporaries = true";
+    let silent = cut_at_the_publish(When::Between, agreed(contract)).await?;
+    for _ in 0..2 {
+        assert_eq!(silent.looked().await?, [Looked::Open]);
+        assert_eq!((silent.stands().await?, silent.removals().await?), (UNKNOWN, 0));
+    }
+    let mut plan = agreed(contract);
+    plan.manifest = plan.manifest.replace("read_back_mib = 0", "read_back_mib = 1");
+    let silent = cut_at_the_publish(When::Between, plan).await?;
+    completes_by(&silent, "checksum").await
+}
+
+#[tokio::test]
 async fn del_03_cut_right_after_an_acknowledged_publish_it_is_unknown_until_a_later_look() -> anyhow::Result<()> {
     let mut renamed = false;
     let silent = Silent::ended(renames(), agreed(ONE_STEP), move |name, event| {
@@ -212,5 +237,24 @@ async fn del_03_openssh_gone_after_the_publish_it_is_unknown_until_it_is_back() 
     assert_eq!(house.reconciler().await?.run_once().await?, [Looked::Reconciled(Status::Completed)]);
     assert_eq!(server.times_created(&House::final_name(id))?, 1);
     assert!(server.files().join(House::final_name(id)).exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_03_past_cutoff_two_a_trap_is_judged_by_the_journal_and_completes_nothing_by_itself() -> anyhow::Result<()>
+{
+    for (behaviour, stands, code) in
+        [("panic-after-send", NOT_DELIVERED, "never_sent"), ("panic-after-publish", UNKNOWN, "interrupted")]
+    {
+        let destination =
+            format!("settings = {{ name = 'contacts-{{key}}.csv', query = 'rows', behaviour = '{behaviour}' }}\n");
+        let plan = Plan { plugin: "misbehaving-destination", destination, ..agreed(ONE_STEP) };
+        let silent = Silent::ended(renames(), plan, |_, _| None).await?;
+        assert_eq!(silent.stands().await?, stands, "{behaviour}");
+        assert_eq!(silent.detail(EventKind::Finished).await?["proof"]["code"], code, "{behaviour}");
+        if stands == UNKNOWN {
+            completes_by(&silent, "listing").await?;
+        }
+    }
     Ok(())
 }

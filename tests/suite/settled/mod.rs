@@ -5,6 +5,7 @@ mod acknowledgments;
 mod cuts;
 mod fence;
 mod looks;
+mod occupied;
 mod recovery;
 mod refusals;
 mod replacements;
