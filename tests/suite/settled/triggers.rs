@@ -11,11 +11,12 @@ use super::{COMPLETED, ONE_STEP, Silent, UNKNOWN, agreed, renames};
 /// keep a delivery from being Completed.
 fn triggered(form: &str) -> Plan {
     let contract = format!("{ONE_STEP}\n{form}\n[[contract.auxiliary]]\nname = '{{final}}.done'\ntrigger = true");
-    let mut plan = agreed(&contract);
-    plan.manifest = plan.manifest.replace("read_back_mib = 0", "read_back_mib = 1");
-    plan.destination =
-        "settings = { name = 'contacts-{key}.csv', query = 'rows', done_file = '{final}.done' }\n".to_owned();
-    plan
+    let plan = agreed(&contract);
+    Plan {
+        manifest: plan.manifest.replace("read_back_mib = 0", "read_back_mib = 1"),
+        destination: "settings = { name = 'contacts-{key}.csv', query = 'rows', done_file = '{final}.done' }\n".to_owned(),
+        ..plan
+    }
 }
 
 const EXCLUSIVE: &str = "exclusive_create = true";
