@@ -40,6 +40,14 @@ impl House {
         Inspector::new(&[std::sync::Arc::clone(&self.bundle)], SessionLimits::default())
     }
 
+    /// Whether looking at a job's attempt has ended, and who holds its look.
+    pub async fn look_of(&self, job: Uuid) -> anyhow::Result<(bool, Option<String>)> {
+        Ok(sqlx::query_as("SELECT ended_at IS NOT NULL, owner FROM looks WHERE job_id = $1")
+            .bind(job)
+            .fetch_one(&mut self.unguarded().await?)
+            .await?)
+    }
+
     /// Makes a job's next look due, as time would.
     pub async fn look_is_due(&self, job: Uuid) -> anyhow::Result<()> {
         sqlx::query("UPDATE looks SET next_at = clock_timestamp() - interval '1 second' WHERE job_id = $1")

@@ -23,4 +23,5 @@ mod remote;
 mod settled;
 mod source;
 mod store;
+mod strangers;
 mod tidy;

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Work;
 use super::before;
+use super::earlier;
 use super::look::{self, Looks};
 use super::prepare::Prepared;
 use super::record::{Delivered, End, KeyHistory, Record};
@@ -35,13 +36,16 @@ struct Baseline {
 
 /// Delivers what cutoff 2 authorized, and concludes.
 pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Session, prepared: &Prepared) -> End {
+    // Before the baseline, which lists anew what this leaves.
+    match earlier::close(work, record.as_ref(), session, &prepared.place).await {
+        Ok(true) => settle(work).await,
+        Ok(false) => {}
+        Err(why) => return never_sent(record.as_ref(), why).await,
+    }
     let baseline = match baseline(work, record.as_ref(), session, prepared).await {
         Ok(baseline) => baseline,
         Err(end) => return End::Delivered(end),
     };
-    if let Err(why) = earlier_attempts_are_closed(work, record.as_ref()).await {
-        return never_sent(record.as_ref(), why).await;
-    }
     let form = match form(work, record.as_ref(), session, prepared, baseline.overwrite).await {
         Ok(form) => form,
         Err(why) => return never_sent(record.as_ref(), why).await,
@@ -82,7 +86,9 @@ pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Ses
         Ok(reported) => receipt.reported = serde_json::to_value(&reported).ok(),
         Err(error) => receipt.call = Some(error.to_string()),
     }
-    settle(work, &sending).await;
+    if sending.publish.is_some() {
+        settle(work).await;
+    }
     let looks = look::at_the_end(work, session, &names, baseline.acknowledgments.as_deref(), &sending).await;
     let waited = Waited { since_began: began.elapsed(), since_answer: answered.elapsed() };
     end(work, record.as_ref(), &writer, &baseline, prepared, sending, receipt, looks, waited).await
@@ -125,19 +131,6 @@ async fn baseline(
         Before::FinalNameOccupied => Err(Delivered::Occupied { cause: seen.cause() }),
         Before::OriginalDelivered => Err(Delivered::OriginalThere { cause: seen.cause() }),
         Before::CannotTell => Err(Delivered::Concluded(Conclusion::NotDelivered(NotDeliveredProof::NeverSent))),
-    }
-}
-
-/// A replacement publishes nothing while an earlier attempt of its key may still bring its file, unless its creator said
-/// in words why that cannot be.
-async fn earlier_attempts_are_closed(work: &Work, record: &dyn Record) -> Result<(), String> {
-    if work.job.replacement.is_none() {
-        return Ok(());
-    }
-    match record.earlier_attempts_closed().await {
-        Ok(true) => Ok(()),
-        Ok(false) => Err("an earlier attempt of this delivery key may still bring its file, and no words on record say why it cannot".to_owned()),
-        Err(error) => Err(format!("the earlier attempts of this delivery key could not be read: {error}")),
     }
 }
 
@@ -200,11 +193,9 @@ fn receipt(sending: &Sending) -> Receipt {
 
 /// A look that comes earlier than the contract's `settle` proves neither absence nor sameness. An attempt waits for a
 /// short one; for a long one the outcome stays open until a later look.
-async fn settle(work: &Work, sending: &Sending) {
+async fn settle(work: &Work) {
     const LONGEST_WAIT: Duration = Duration::from_secs(30);
-    if let (Some(settle), Some(_)) = (work.bundle.manifest.contract.settle, &sending.publish)
-        && settle <= LONGEST_WAIT
-    {
+    if let Some(settle) = work.bundle.manifest.contract.settle.filter(|settle| *settle <= LONGEST_WAIT) {
         tokio::time::sleep(settle).await;
     }
 }

@@ -10,15 +10,19 @@
 
 mod before;
 mod deliver;
+mod earlier;
 mod look;
+mod look_back;
 mod prepare;
 mod record;
 mod stop;
 
 use std::sync::Arc;
 
-pub use look::acknowledgment_that_weighs_most;
-pub use record::{Authorization, Delivered, End, KeyHistory, NotRecorded, Original, Place, Record, Release, Terminal};
+pub use look_back::{Others, ask_away, facts, look_back, names_of};
+pub use record::{
+    Authorization, Delivered, Earlier, End, KeyHistory, NotRecorded, Original, Place, Record, Release, Terminal,
+};
 pub use stop::{Stop, StopReason};
 
 use crate::job::model::ClaimedJob;

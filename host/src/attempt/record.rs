@@ -3,8 +3,9 @@
 use futures::future::BoxFuture;
 use uuid::Uuid;
 
-use crate::job::evidence::Evidence;
+use crate::job::evidence::{Answer, Evidence};
 use crate::job::facts::FileFacts;
+use crate::job::on_record::AttemptOnRecord;
 use crate::job::status::{FailureReason, Status};
 use crate::job::verdict::Conclusion;
 use crate::remote::{ConnectError, Fence, Journal, Proof, ServerFacts};
@@ -23,8 +24,25 @@ pub trait Record: Fence + Journal {
     fn history<'a>(&'a self, place: &'a Place) -> BoxFuture<'a, Result<KeyHistory, NotRecorded>>;
     /// What is recorded of a replacement's original, if it was ever authorized; `None` on an original.
     fn original(&self) -> BoxFuture<'_, Result<Option<Original>, NotRecorded>>;
-    /// True if no earlier attempt of a replacement's key can still bring its file, or its creator's words say so.
-    fn earlier_attempts_closed(&self) -> BoxFuture<'_, Result<bool, NotRecorded>>;
+    /// The earlier attempts of a replacement's key that may still bring their file; none where its creator said in words
+    /// why they cannot.
+    fn open_earlier_attempts(&self) -> BoxFuture<'_, Result<Vec<Earlier>, NotRecorded>>;
+    /// Takes the look of an earlier attempt and commits "removal intended" in one; the answer is the look's lease. Without
+    /// it the attempt's temporary file must not be asked away: somebody else looks at it, it is closed, or this attempt no
+    /// longer owns its own job.
+    fn intend_removal<'a>(
+        &'a self,
+        earlier: &'a AttemptOnRecord,
+        temporary: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Uuid>, NotRecorded>>;
+    /// Records the answer to that, and gives the look back.
+    fn removal_answered<'a>(
+        &'a self,
+        earlier: &'a AttemptOnRecord,
+        look: Uuid,
+        temporary: &'a str,
+        answer: &'a Answer,
+    ) -> BoxFuture<'a, Result<(), NotRecorded>>;
     /// How this server was shown to publish, if it was, with this banner and these extensions.
     fn proof<'a>(&'a self, server: &'a ServerFacts) -> BoxFuture<'a, Result<Option<Proof>, NotRecorded>>;
     /// Marks the destination: a person must mend it before the next job goes there.
@@ -96,6 +114,14 @@ pub struct Original {
     pub attempt: Uuid,
     pub expected: FileFacts,
     pub evidence: Vec<Evidence>,
+}
+
+/// An attempt that came before a replacement and may still bring its file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Earlier {
+    pub job: Uuid,
+    /// `None` where it is under way: then nothing closes it but its own end.
+    pub on_record: Option<AttemptOnRecord>,
 }
 
 impl KeyHistory {

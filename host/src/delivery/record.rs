@@ -11,15 +11,19 @@ use uuid::Uuid;
 use super::keeper::Held;
 use super::pause::Pauses;
 use crate::attempt::{
-    Authorization, Delivered, End, KeyHistory, NotRecorded, Original, Place, Record, Release, Terminal,
+    Authorization, Delivered, Earlier, End, KeyHistory, NotRecorded, Original, Place, Record, Release, Terminal,
 };
 use crate::job::contract::Contract;
 use crate::job::evidence::{Answer, Evidence, PublishForm};
 use crate::job::facts::FileFacts;
+use crate::job::on_record::AttemptOnRecord;
 use crate::job::status::{FailureReason, Status};
 use crate::job::verdict::Conclusion;
 use crate::remote::{Fence, FenceRefused, Journal, Proof, ServerFacts};
 use crate::store::{self, DeliveryOutcome, Pool, Released, StoreError, Write};
+
+/// How long the look of an earlier attempt is kept from others while its temporary file is removed.
+const FENCING: Duration = Duration::from_secs(120);
 
 /// Lengths and bounds of this worker's attempts.
 #[derive(Debug, Clone)]
@@ -153,9 +157,68 @@ impl Record for JobRecord {
         })
     }
 
-    fn earlier_attempts_closed(&self) -> BoxFuture<'_, Result<bool, NotRecorded>> {
+    fn open_earlier_attempts(&self) -> BoxFuture<'_, Result<Vec<Earlier>, NotRecorded>> {
         Box::pin(async move {
-            store::earlier_attempts_closed(&self.pool, self.job).await.map_err(|error| not_recorded(&error))
+            let open =
+                store::open_earlier_attempts(&self.pool, self.job).await.map_err(|error| not_recorded(&error))?;
+            let mut earlier = Vec::with_capacity(open.len());
+            for (job, attempt) in open {
+                let on_record = match attempt {
+                    None => None,
+                    Some(attempt) => store::attempt_on_record(&self.pool, job, attempt)
+                        .await
+                        .map_err(|error| not_recorded(&error))?
+                        .filter(|on_record| on_record.status.is_terminal()),
+                };
+                earlier.push(Earlier { job, on_record });
+            }
+            Ok(earlier)
+        })
+    }
+
+    fn intend_removal<'a>(
+        &'a self,
+        earlier: &'a AttemptOnRecord,
+        temporary: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Uuid>, NotRecorded>> {
+        let token = Uuid::new_v4();
+        Box::pin(async move {
+            let fencing = store::Fencing {
+                job: self.job,
+                attempt: self.attempt,
+                earlier_job: earlier.job.id,
+                earlier_attempt: earlier.job.attempt,
+                temporary: temporary.to_owned(),
+                worker: self.worker.clone(),
+                lease: FENCING,
+                token,
+            };
+            let written = store::fence_earlier(&self.pool, fencing).await.map_err(|error| not_recorded(&error))?;
+            Ok(written.is_written().then_some(token))
+        })
+    }
+
+    fn removal_answered<'a>(
+        &'a self,
+        earlier: &'a AttemptOnRecord,
+        look: Uuid,
+        temporary: &'a str,
+        answer: &'a Answer,
+    ) -> BoxFuture<'a, Result<(), NotRecorded>> {
+        let evidence = Evidence::RemovalAnswered { temporary: temporary.to_owned(), answer: answer.clone() };
+        Box::pin(async move {
+            let (job, attempt) = (earlier.job.id, earlier.job.attempt);
+            let appended = store::append_evidence(&self.pool, job, attempt, &self.worker, &evidence).await;
+            // A lease that is not given back runs out.
+            if let Err(error) = store::give_back_look(&self.pool, job, attempt, look).await {
+                tracing::warn!(%job, %attempt, error = %chain(&error), "the look of an earlier attempt was not given back");
+            }
+            match appended.map_err(|error| not_recorded(&error))? {
+                Write::Written(_) => Ok(()),
+                Write::Refused(_) | Write::Absent => {
+                    Err(NotRecorded { why: "the earlier attempt is not there".to_owned() })
+                }
+            }
         })
     }
 

@@ -8,5 +8,6 @@ pub mod evidence;
 pub mod facts;
 pub mod model;
 pub mod names;
+pub mod on_record;
 pub mod status;
 pub mod verdict;

@@ -65,6 +65,26 @@ impl Names {
         Ok(names)
     }
 
+    /// The names of an attempt on record: with the temporary name that it recorded, not one that a manifest of now would
+    /// mint. Where the contract's patterns no longer make sense beside them, only these two are looked at.
+    pub fn on_record(
+        contract: &Contract,
+        temporary: Option<String>,
+        final_name: &str,
+        key: &str,
+        attempt: &str,
+    ) -> Self {
+        let names = Self::mint(contract, None, final_name, key, attempt).unwrap_or_else(|_| Self {
+            final_name: final_name.to_owned(),
+            temporary: None,
+            auxiliary: Vec::new(),
+            acknowledgment: None,
+            key: key.to_owned(),
+            attempt: attempt.to_owned(),
+        });
+        Self { temporary, ..names }
+    }
+
     /// True for a name that a reader may look at.
     pub fn may_look_at(&self, name: &str) -> bool {
         self.written().any(|written| written == name) || self.is_acknowledgment(name)

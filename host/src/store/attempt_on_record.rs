@@ -10,38 +10,12 @@ use super::error::{StoreError, stored};
 use super::events_of::events_of;
 use super::pools::Pool;
 use super::rows::file_facts;
-use crate::job::evidence::{Evidence, PublishForm};
-use crate::job::facts::FileFacts;
-use crate::job::model::{ClaimedJob, Digests, Replacement};
+use crate::job::evidence::Evidence;
+use crate::job::model::{ClaimedJob, Replacement};
+use crate::job::on_record::AttemptOnRecord;
 use crate::job::status::{EventKind, Status};
 
 const ACT: &str = "attempt_on_record";
-
-/// One attempt as row and events tell it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AttemptOnRecord {
-    /// The job's terms, which an authorized attempt can no longer see change.
-    pub job: ClaimedJob,
-    pub status: Status,
-    /// What cutoff 2 recorded.
-    pub expected: Option<FileFacts>,
-    /// The form that the publish fence recorded; none: the attempt never passed the fence.
-    pub publish_intended: Option<PublishForm>,
-    /// `publish_intended_at` is set.
-    pub fenced: bool,
-    /// False after a failover or restore, until a person said that no publish fence was lost.
-    pub fences_known: bool,
-    /// What the attempt started with.
-    pub digests: Option<Digests>,
-    /// In the order of recording. Documents that this version cannot read are left out, and counted.
-    pub evidence: Vec<Evidence>,
-    pub unreadable: usize,
-    /// By the database's clock, when this was read.
-    pub since_intended: Option<Duration>,
-    /// By the database's clock: since the publish's answer, the end of the attempt's ownership or our removal of its
-    /// temporary file, whichever came last. Zero while the attempt owns the job.
-    pub since_settled: Duration,
-}
 
 /// Reads it; `None` if the job has no such attempt as its current or last one.
 pub async fn attempt_on_record(pool: &Pool, job: Uuid, attempt: Uuid) -> Result<Option<AttemptOnRecord>, StoreError> {

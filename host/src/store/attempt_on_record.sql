@@ -25,5 +25,5 @@ SELECT job.tenant_id,
                OR (event.kind = 'DeliveryEvidence'
                    AND event.detail ->> 'evidence' IN ('publish', 'removal_answered')))) AS since_settled
 FROM export_jobs AS job
-LEFT JOIN export_jobs AS original ON original.tenant_id = job.tenant_id AND original.id = job.replaces_job_id
+LEFT JOIN export_jobs AS original ON original.id = job.replaces_job_id
 WHERE job.id = $1 AND job.attempt_id = $2

@@ -3,7 +3,7 @@
 WITH original_open AS (
     SELECT original.id
     FROM export_jobs AS replacement
-    JOIN export_jobs AS original ON original.tenant_id = replacement.tenant_id AND original.id = replacement.replaces_job_id
+    JOIN export_jobs AS original ON original.id = replacement.replaces_job_id
     WHERE replacement.id = $1 AND original.status <> 'Completed'
     FOR SHARE OF original),
 authorized AS (
@@ -21,7 +21,6 @@ authorized AS (
       AND (job.replaces_job_id IS NULL OR EXISTS (SELECT FROM original_open))
       AND NOT EXISTS (SELECT FROM export_jobs AS earlier
                       WHERE earlier.tenant_id = job.tenant_id AND earlier.delivery_key = job.delivery_key
-                        AND earlier.id <> job.id
                         AND (earlier.destination_id <> job.destination_id OR earlier.expected_file_name <> $3))
     RETURNING job.id, job.tenant_id, job.attempt_id, job.claimed_by, job.delivery_key, job.destination_id,
               job.delivery_authorized_at),

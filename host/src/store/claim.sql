@@ -34,4 +34,4 @@ SELECT claimed.tenant_id AS "tenant_id!",
        original.expected_file_bytes AS "original_bytes?",
        original.expected_file_sha256 AS "original_sha256?"
 FROM claimed
-LEFT JOIN export_jobs AS original ON original.tenant_id = claimed.tenant_id AND original.id = claimed.replaces_job_id
+LEFT JOIN export_jobs AS original ON original.id = claimed.replaces_job_id

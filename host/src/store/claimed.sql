@@ -12,5 +12,5 @@ SELECT job.tenant_id,
        original.expected_file_bytes AS "original_bytes?",
        original.expected_file_sha256 AS "original_sha256?"
 FROM export_jobs AS job
-LEFT JOIN export_jobs AS original ON original.tenant_id = job.tenant_id AND original.id = job.replaces_job_id
+LEFT JOIN export_jobs AS original ON original.id = job.replaces_job_id
 WHERE job.id = $1 AND job.attempt_id = $2 AND job.status = 'Running'

@@ -14,5 +14,5 @@ SELECT job.status,
        original.status AS "original_status?"
 FROM export_jobs AS job
 JOIN destinations AS destination ON destination.id = job.destination_id
-LEFT JOIN export_jobs AS original ON original.tenant_id = job.tenant_id AND original.id = job.replaces_job_id
+LEFT JOIN export_jobs AS original ON original.id = job.replaces_job_id
 WHERE job.id = $1 AND ($2::uuid IS NULL OR job.tenant_id = $2)

@@ -13,16 +13,16 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::attempt::acknowledgment_that_weighs_most;
+use crate::attempt::{Others, facts, look_back, names_of};
 use crate::job::contract::Contract;
-use crate::job::evidence::{Evidence, Receipt};
+use crate::job::evidence::Receipt;
 use crate::job::facts::{FileFacts, Found, Listing};
-use crate::job::verdict::compare::{self, OnRecord};
-use crate::job::verdict::stricter::stricter;
+use crate::job::on_record::{AttemptOnRecord, Recorded};
+use crate::job::verdict::compare;
 use crate::job::verdict::{Facts, Removal};
 use crate::plugin::{Bundle, Destination};
-use crate::remote::{self, Names, Reader, Session, SessionLimits};
-use crate::store::{self, AttemptOnRecord, Pool, StoreError};
+use crate::remote::{Names, Reader, Session, SessionLimits};
+use crate::store::{self, Pool, StoreError};
 
 /// How long a session for looking may take to open.
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
@@ -89,8 +89,9 @@ impl Inspector {
         let Some(attempt) = store::attempt_on_record(pool, job, attempt).await? else { return Ok(None) };
         let Some(served) = self.served.get(&attempt.job.destination) else { return Ok(None) };
         let Some(expected) = attempt.expected.clone() else { return Ok(None) };
-        let recorded = Recorded::of(&attempt, served);
-        let names = Arc::new(names(&recorded.contract, &attempt, &expected, recorded.temporary.clone()));
+        let now = &served.bundle.manifest.contract;
+        let recorded = Recorded::of(&attempt, now, &served.destination.digests.contract);
+        let names = Arc::new(names_of(&attempt, &recorded, &expected));
         let (session, observation) = match self.open(&served.destination).await {
             Ok(session) => {
                 let observation = look(served, &session, &names, &attempt, &expected, &recorded).await;
@@ -99,24 +100,8 @@ impl Inspector {
             Err(why) => (None, nothing_known(&names, &why)),
         };
         let history = store::key_history(pool, job, attempt.job.attempt).await?;
-        let publish = compare::publish_on_record(attempt.publish_intended, &attempt.evidence, &recorded.contract)
-            .filter(|_| attempt.fenced);
-        let mut evidence = attempt.evidence.clone();
-        evidence.push(Evidence::Observation(observation.clone()));
-        let facts = publish.map(|publish| {
-            compare::facts(&OnRecord {
-                expected: &expected,
-                key: &attempt.job.delivery_key,
-                attempt: &attempt.job.attempt.to_string(),
-                contract: &recorded.contract,
-                publish,
-                evidence: &evidence,
-                others: &history.others,
-                attempts_past_the_fence: history.past_fence,
-                looked_after: attempt.since_intended.unwrap_or(Duration::MAX).saturating_add(began.elapsed()),
-                looked_since_answer: attempt.since_settled,
-            })
-        });
+        let others = Others { expected: &history.others, past_the_fence: history.past_fence };
+        let facts = facts(&attempt, &recorded, &observation, others, began.elapsed());
         Ok(Some(Inspection {
             removal: compare::removal(&attempt.evidence),
             contract: recorded.contract,
@@ -137,54 +122,6 @@ impl Inspector {
     }
 }
 
-/// What the baseline recorded, and the contract that counts.
-struct Recorded {
-    contract: Contract,
-    baseline: Option<Listing>,
-    temporary: Option<String>,
-    acknowledgments: Option<Vec<String>>,
-}
-
-impl Recorded {
-    fn of(attempt: &AttemptOnRecord, served: &Served) -> Self {
-        let now = &served.bundle.manifest.contract;
-        let unchanged =
-            attempt.digests.as_ref().is_some_and(|then| then.contract == served.destination.digests.contract);
-        let mut recorded = Self {
-            // An attempt that ended before its baseline left no contract; under another one nothing is promised.
-            contract: if unchanged { now.clone() } else { Contract::default() },
-            baseline: None,
-            temporary: None,
-            acknowledgments: None,
-        };
-        for evidence in &attempt.evidence {
-            let Evidence::Baseline { look, temporary, acknowledgments, contract, .. } = evidence else { continue };
-            recorded.baseline = Some(look.clone());
-            recorded.temporary.clone_from(temporary);
-            recorded.acknowledgments.clone_from(acknowledgments);
-            if let Some(then) = contract {
-                recorded.contract = stricter(then, now);
-            }
-        }
-        recorded
-    }
-}
-
-/// The names to look at: those of the attempt, not those that the manifest of now would mint.
-fn names(contract: &Contract, attempt: &AttemptOnRecord, expected: &FileFacts, temporary: Option<String>) -> Names {
-    let (key, id) = (&attempt.job.delivery_key, attempt.job.attempt.to_string());
-    let minted = Names::mint(contract, None, &expected.name, key, &id);
-    let names = minted.unwrap_or_else(|_| Names {
-        final_name: expected.name.clone(),
-        temporary: None,
-        auxiliary: Vec::new(),
-        acknowledgment: None,
-        key: key.clone(),
-        attempt: id,
-    });
-    Names { temporary, ..names }
-}
-
 async fn look(
     served: &Served,
     session: &Session,
@@ -196,23 +133,7 @@ async fn look(
     let Served { bundle, destination } = served;
     let reader = Reader::new(session.clone(), Arc::clone(names), CancellationToken::new());
     let observed = bundle.observe(destination, &attempt.job, expected, recorded.baseline.as_ref(), reader).await;
-    let mut receipt = Receipt {
-        look: Some(remote::look(session, &names.final_name, bundle.manifest.limits.read_back_bytes()).await),
-        temporary: match &names.temporary {
-            Some(name) => Some(remote::look(session, name, 0).await),
-            None => None,
-        },
-        ..Receipt::default()
-    };
-    if let Some(there_before) = &recorded.acknowledgments {
-        let ours: Vec<_> =
-            attempt.evidence.iter().filter_map(Evidence::look).flat_map(|look| look.auxiliary.clone()).collect();
-        receipt.acknowledgment =
-            acknowledgment_that_weighs_most(session, names, &recorded.contract, there_before, &ours)
-                .await
-                .ok()
-                .flatten();
-    }
+    let mut receipt = look_back(session, names, attempt, recorded, bundle.manifest.limits.read_back_bytes()).await;
     match observed {
         Ok(reported) => {
             if let (Some(look), Some(told)) = (&receipt.look, &reported.listing) {

@@ -15,14 +15,14 @@ use uuid::Uuid;
 use super::conclude::ground;
 use super::inspection::{Inspection, Inspector};
 use super::recovery::period;
-use crate::job::evidence::{Answer, Evidence};
+use crate::attempt::ask_away;
+use crate::job::evidence::Evidence;
 use crate::job::facts::Found;
 use crate::job::status::Status;
 use crate::job::verdict::{
     Conclusion, Leave, Lost, NotDeliveredProof, after_removal, contradiction, without_fence, worth_removing,
 };
 use crate::policy::growing_delay;
-use crate::remote::RemoteError;
 use crate::store::{self, DueLook, NextLook, Pool, Reconciliation, StoreError, Write};
 
 /// Looks at a time.
@@ -204,22 +204,7 @@ impl Reconciler {
         if !intended.is_written() {
             return Ok(false);
         }
-        // Once more, now that the intention is on record: the publish may have taken effect since the look. An agreed
-        // overwrite in one step has its file from before there, so only the temporary tells.
-        let still_absent = match session.stat(&inspection.expected.name).await {
-            Ok(Found::Absent) => true,
-            Ok(Found::Present(_) | Found::NotVisible { .. } | Found::Unknown { .. }) | Err(_) => false,
-        };
-        let answer = if still_absent || facts.publish_overwrites() {
-            match session.remove(temporary).await {
-                Ok(()) => Answer::Acknowledged,
-                Err(RemoteError::Refused { code, text }) => Answer::Refused { code, text },
-                Err(RemoteError::NotSent { why }) => Answer::Refused { code: None, text: format!("not sent: {why}") },
-                Err(error) => Answer::Unanswered { why: error.to_string() },
-            }
-        } else {
-            Answer::Refused { code: None, text: "not sent: the final name is no longer seen absent".to_owned() }
-        };
+        let answer = ask_away(session, &inspection.expected.name, temporary, facts.publish_overwrites()).await;
         tracing::info!(job = %look.job, attempt = %look.attempt, temporary, ?answer, "removal of the temporary file");
         let evidence = Evidence::RemovalAnswered { temporary: temporary.clone(), answer };
         let appended = store::append_evidence(&self.pool, look.job, look.attempt, run, &evidence).await?;

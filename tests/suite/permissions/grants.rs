@@ -73,6 +73,7 @@ const INSERT: &[(&str, &[Role], &str)] = &[
     ("final_names", &[Worker], "endpoint directory folded_name tenant_id delivery_key job_id reused held_since"),
     ("final_name_uses", &[Worker], "job_id endpoint directory folded_name"),
     ("looks", &[Worker, Recovery, Reconciler], "job_id attempt_id purpose next_at until"),
+    ("looks", &[Worker], "owner token expires_at"),
     ("accepted_losses", &[Corrector], "job_id system timeline standing fences_intact statement accepted_by"),
     ("idempotency_keys", &[Api], "tenant_id key operation fingerprint started_by"),
     ("api_tokens", &[Api], "id name sha256 tenant_id roles created_by expires_at"),

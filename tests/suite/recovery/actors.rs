@@ -159,14 +159,61 @@ impl Actors {
         Ok(())
     }
 
-    /// As if the database had been restored since this job was claimed. Only the superuser can do that to a row.
+    /// As if the database had been restored since this job was claimed.
     pub async fn forget_history(&self, job: Uuid) -> anyhow::Result<()> {
+        self.unguarded("UPDATE export_jobs SET known_timeline = known_timeline + 1 WHERE id = $1", job).await
+    }
+
+    /// As if its creator had said nothing of the attempts before a replacement.
+    pub async fn take_words(&self, replacement: Uuid) -> anyhow::Result<()> {
+        self.unguarded("UPDATE export_jobs SET cannot_upload_statement = NULL WHERE id = $1", replacement).await
+    }
+
+    pub async fn forget_look(&self, job: Uuid) -> anyhow::Result<()> {
+        self.unguarded("DELETE FROM looks WHERE job_id = $1", job).await
+    }
+
+    /// As time would.
+    pub async fn make_looks_due(&self) -> anyhow::Result<()> {
+        self.unguarded(
+            "UPDATE looks SET next_at = clock_timestamp() - interval '1 s' WHERE $1 IS NOT NULL",
+            Uuid::nil(),
+        )
+        .await
+    }
+
+    /// As time would.
+    pub async fn end_pauses(&self) -> anyhow::Result<()> {
+        let statement = "UPDATE destinations SET paused_until = clock_timestamp() - interval '1 s'
+                         WHERE paused_until IS NOT NULL AND $1 IS NOT NULL";
+        self.unguarded(statement, Uuid::nil()).await
+    }
+
+    /// A destination whose partner acknowledges within an hour.
+    pub async fn promise_acknowledgments(&self, destination: Uuid) -> anyhow::Result<()> {
+        let statement = r#"UPDATE destinations SET contract = '{"acknowledgment":
+            {"name": "{final}.ack", "accept": "ok", "period_seconds": 3600}}' WHERE id = $1"#;
+        self.unguarded(statement, destination).await
+    }
+
+    /// Of one job the name and endpoint of another, in a folder of its own; of that one's stranger the same name elsewhere.
+    pub async fn uses_of_names_alike(&self, neighbour: Uuid, stranger: Uuid) -> anyhow::Result<()> {
+        let spring = "contacts-spring.csv";
+        for statement in [
+            format!("UPDATE final_name_uses SET folded_name = '{spring}', directory = '/elsewhere' WHERE job_id = $1"),
+            format!("UPDATE final_name_uses SET folded_name = '{spring}', endpoint = 'sftp.other.test:22', directory = '/{}' WHERE job_id = $1", self.tenant),
+        ].into_iter().zip([neighbour, stranger]) {
+            let (statement, job) = statement;
+            self.unguarded(&statement, job).await?;
+        }
+        Ok(())
+    }
+
+    /// What only the superuser can do to a row.
+    async fn unguarded(&self, statement: &str, job: Uuid) -> anyhow::Result<()> {
         let mut connection = self.database.admin().await?.acquire().await?.detach();
         connection.execute("SET session_replication_role = replica").await?;
-        sqlx::query("UPDATE export_jobs SET known_timeline = known_timeline + 1 WHERE id = $1")
-            .bind(job)
-            .execute(&mut connection)
-            .await?;
+        sqlx::query(sqlx::AssertSqlSafe(statement)).bind(job).execute(&mut connection).await?;
         sqlx::Connection::close(connection).await?;
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! Takeovers, reconciliation, corrections, replacements and the sweeper: each statement under its own role, alone and
 //! in both orders against the write that it races with.
 
-mod actors;
+pub mod actors;
 
 mod corrections;
+mod earlier;
 mod reconciliation;
 mod replacements;
 mod resolution;

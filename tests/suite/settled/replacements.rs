@@ -1,7 +1,7 @@
 //! Replacements at the partner: what they find there, what they may overwrite, and one that went silent itself.
 
 use uuid::Uuid;
-use waybill::job::evidence::{Evidence, PublishForm};
+use waybill::job::evidence::{Answer, Evidence, PublishForm};
 use waybill::job::model::Job;
 use waybill::job::status::{EventKind, FailureReason, Role, Status};
 use waybill::store::{self, Decision, NewReplacement, ReconciliationByHand};
@@ -50,6 +50,10 @@ async fn ended(silent: &Silent, replacement: Uuid) -> anyhow::Result<Job> {
 
 /// A person says that the original was delivered.
 pub async fn reconciled_to_completed(silent: &Silent) -> anyhow::Result<()> {
+    reconciled(silent, true).await
+}
+
+async fn reconciled(silent: &Silent, delivered: bool) -> anyhow::Result<()> {
     let pool = silent.house.database.store(Role::Corrector).await?;
     let attempt = silent.house.job(silent.job).await?.attempt.unwrap_or_default();
     let decision = Decision::new("rosa", "the partner has it", "call 17")?;
@@ -57,7 +61,7 @@ pub async fn reconciled_to_completed(silent: &Silent) -> anyhow::Result<()> {
         tenant: TENANT,
         job: silent.job,
         attempt,
-        delivered: true,
+        delivered,
         decision,
         look_after: std::time::Duration::from_secs(60),
         acknowledgment_within: None,
@@ -163,21 +167,106 @@ async fn rpl_07_an_agreed_overwrite_completes_only_on_what_can_tell_the_files_ap
     Ok(())
 }
 
-#[tokio::test]
-async fn rpl_09_beside_an_attempt_that_may_still_upload_and_without_words_nothing_is_published() -> anyhow::Result<()> {
-    let silent = unknown_original(ONE_STEP, 0).await?;
-    let replacement = replace(&silent, None).await?;
-    // Words are demanded by creation; here they are taken away, as if the attempt had become open after it.
+/// Words are demanded by creation; here they are taken away, as if the attempt had become open after it.
+async fn without_words(silent: &Silent, replacement: Uuid) -> anyhow::Result<()> {
     sqlx::query("UPDATE export_jobs SET cannot_upload_statement = NULL WHERE id = $1")
         .bind(replacement)
         .execute(&mut silent.house.unguarded().await?)
         .await?;
-    let job = ended(&silent, replacement).await?;
-    assert_eq!((job.status, job.failure_reason), NOT_DELIVERED);
-    // The one request on the final name is the original's, which the server still holds.
-    assert_eq!(silent.server.times_created(&silent.name()), 1);
-    assert!(job.publish_intended_at.is_none());
     Ok(())
+}
+
+#[tokio::test]
+async fn rpl_09_beside_an_attempt_that_may_still_upload_and_without_words_nothing_is_published() -> anyhow::Result<()> {
+    // Each lacks one of the words without which a temporary file is left alone.
+    for missing in ["may_remove_temporaries = true", "one_name_space = true", "rename_one_step = true"] {
+        let silent = unknown_original(&ONE_STEP.replace(missing, ""), 0).await?;
+        let replacement = replace(&silent, None).await?;
+        without_words(&silent, replacement).await?;
+        let job = ended(&silent, replacement).await?;
+        assert_eq!((job.status, job.failure_reason), NOT_DELIVERED, "without {missing}");
+        // The one request on the final name is the original's, which the server still holds.
+        assert_eq!((silent.server.times_created(&silent.name()), silent.removals().await?), (1, 0));
+        assert!(job.publish_intended_at.is_none() && job.delivery_authorized_at.is_some());
+        let told = events_text(&silent, replacement).await?;
+        assert!(told.contains("may still bring its file") && told.contains(&silent.job.to_string()), "{told}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn rpl_09_the_replacements_worker_fences_what_is_open_and_lists_again() -> anyhow::Result<()> {
+    // The reconciler's look has not come yet, or a person settled the original by hand and no look is left.
+    for settled_by_hand in [false, true] {
+        let silent = unknown_original(ONE_STEP, 1).await?;
+        let temporary = silent.temporary().await?;
+        let replacement = replace(&silent, None).await?;
+        without_words(&silent, replacement).await?;
+        if settled_by_hand {
+            reconciled(&silent, false).await?;
+        }
+        let (looked, held) = silent.house.look_of(silent.job).await?;
+        assert_eq!((looked, held), (settled_by_hand, None));
+        let job = ended(&silent, replacement).await?;
+        assert_eq!((job.status, job.failure_reason), (Status::Completed, None));
+        assert_eq!(silent.server.read(&temporary), None);
+        let recorded: Vec<&'static str> = silent
+            .evidence()
+            .await?
+            .iter()
+            .filter_map(|one| match one {
+                Evidence::RemovalIntended { temporary: intended } if *intended == temporary => Some("intended"),
+                Evidence::RemovalAnswered { answer: Answer::Acknowledged, .. } => Some("removed"),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(recorded, ["intended", "removed"], "on the original's record");
+        assert_eq!(silent.house.look_of(silent.job).await?, (settled_by_hand, None), "the look was given back");
+        // The original's process, resumed, has nothing left that it could publish.
+        let delivered = silent.server.read(&silent.name());
+        silent.gate.open();
+        wait::until("the original's publish to be answered", async || {
+            Ok(silent.evidence().await?.iter().any(|one| matches!(one, Evidence::Publish { .. })).then_some(()))
+        })
+        .await?;
+        assert!(delivered.is_some() && silent.server.read(&silent.name()) == delivered);
+        assert_eq!(store::open_attempts(&silent.house.api, TENANT, silent.job).await?.len(), 1, "only the replacement");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn rpl_09_a_file_that_came_first_is_found_and_its_temporary_is_left_alone() -> anyhow::Result<()> {
+    let silent = unknown_original(ONE_STEP, 1).await?;
+    let replacement = replace(&silent, None).await?;
+    without_words(&silent, replacement).await?;
+    // The publish takes effect on the server's side just when the replacement has been authorized.
+    let (name, temporary) = (silent.name(), silent.temporary().await?);
+    let bytes = silent.server.read(&temporary).unwrap_or_default();
+    let (gate, mut looks) = (Gate::default(), 0);
+    let (held, looked_at) = (gate.clone(), temporary.clone());
+    silent.server.hook(move |event| {
+        let look = event.when == When::After && event.action == Action::Stat && event.path.ends_with(&looked_at);
+        looks += usize::from(look);
+        (look && looks == 1).then(|| Fault::Wait(held.clone()))
+    });
+    let dispatcher = silent.house.dispatcher().await?;
+    gate.reached().await?;
+    silent.server.put(&name, bytes.clone())?;
+    gate.open();
+    let job = silent.house.until_ended(replacement).await?;
+    dispatcher.stop().await?;
+    assert_eq!((job.status, job.failure_reason), NOT_DELIVERED);
+    assert_eq!((silent.server.read(&temporary), silent.server.read(&name)), (Some(bytes.clone()), Some(bytes)));
+    assert_eq!(silent.removals().await?, 0);
+    let told = events_text(&silent, silent.job).await?;
+    assert!(told.contains("no longer seen absent"), "{told}");
+    Ok(())
+}
+
+async fn events_text(silent: &Silent, job: Uuid) -> anyhow::Result<String> {
+    let events = silent.house.events(job).await?;
+    Ok(events.into_iter().filter_map(|event| event.detail).map(|detail| detail.to_string()).collect())
 }
 
 #[tokio::test]

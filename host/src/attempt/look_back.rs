@@ -1,0 +1,102 @@
+//! A look at an earlier attempt by somebody else than its worker: the host's own looks, the facts that follow from them
+//! and from the record, and the one request by which a silent attempt's temporary file is asked away.
+//!
+//! For recovery, for the reconciler, and for a replacement that closes what came before it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::look::acknowledgment_that_weighs_most;
+use crate::job::evidence::{Answer, Evidence, Receipt};
+use crate::job::facts::{FileFacts, Found};
+use crate::job::on_record::{AttemptOnRecord, Recorded};
+use crate::job::verdict::Facts;
+use crate::job::verdict::compare::{self, OnRecord};
+use crate::remote::{self, Names, RemoteError, Session};
+
+/// What is recorded of the other attempts of a key, as far as evidence is weighed by it.
+#[derive(Debug, Clone, Copy)]
+pub struct Others<'a> {
+    /// What each other authorized attempt was to deliver; `None` where it is not known.
+    pub expected: &'a [Option<FileFacts>],
+    /// Attempts of the key that passed the publish fence, the one that is looked at included.
+    pub past_the_fence: u32,
+}
+
+/// The names to look at: those of the attempt, not those that the manifest of now would mint.
+pub fn names_of(attempt: &AttemptOnRecord, recorded: &Recorded, expected: &FileFacts) -> Names {
+    let (key, id) = (&attempt.job.delivery_key, attempt.job.attempt.to_string());
+    Names::on_record(&recorded.contract, recorded.temporary.clone(), &expected.name, key, &id)
+}
+
+/// Looks at final name, temporary name and acknowledgments.
+pub async fn look_back(
+    session: &Session,
+    names: &Arc<Names>,
+    attempt: &AttemptOnRecord,
+    recorded: &Recorded,
+    read_back_up_to: u64,
+) -> Receipt {
+    let mut receipt = Receipt {
+        look: Some(remote::look(session, &names.final_name, read_back_up_to).await),
+        temporary: match &names.temporary {
+            Some(name) => Some(remote::look(session, name, 0).await),
+            None => None,
+        },
+        ..Receipt::default()
+    };
+    if let Some(there_before) = &recorded.acknowledgments {
+        let looks = attempt.evidence.iter().filter_map(Evidence::look);
+        let ours: Vec<_> = looks.flat_map(|look| look.auxiliary.clone()).collect();
+        let said = acknowledgment_that_weighs_most(session, names, &recorded.contract, there_before, &ours).await;
+        receipt.acknowledgment = said.ok().flatten();
+    }
+    receipt
+}
+
+/// The facts of an attempt on record after a look; `None` without a publish fence, or without what cutoff 2 recorded.
+/// `looked_for`: how long ago the record was read.
+pub fn facts(
+    attempt: &AttemptOnRecord,
+    recorded: &Recorded,
+    observation: &Receipt,
+    others: Others<'_>,
+    looked_for: Duration,
+) -> Option<Facts> {
+    let expected = attempt.expected.as_ref()?;
+    let publish = compare::publish_on_record(attempt.publish_intended, &attempt.evidence, &recorded.contract)
+        .filter(|_| attempt.fenced)?;
+    let mut evidence = attempt.evidence.clone();
+    evidence.push(Evidence::Observation(observation.clone()));
+    Some(compare::facts(&OnRecord {
+        expected,
+        key: &attempt.job.delivery_key,
+        attempt: &attempt.job.attempt.to_string(),
+        contract: &recorded.contract,
+        publish,
+        evidence: &evidence,
+        others: others.expected,
+        attempts_past_the_fence: others.past_the_fence,
+        looked_after: attempt.since_intended.unwrap_or(Duration::MAX).saturating_add(looked_for),
+        looked_since_answer: attempt.since_settled,
+    }))
+}
+
+/// Asks a temporary file away whose removal is worth it and whose intention is on record. It looks at the final name
+/// once more: the publish may have taken effect since. `overwrites`: an agreed overwrite in one step has its file from
+/// before there, so only the temporary tells.
+pub async fn ask_away(session: &Session, final_name: &str, temporary: &str, overwrites: bool) -> Answer {
+    let still_absent = match session.stat(final_name).await {
+        Ok(Found::Absent) => true,
+        Ok(Found::Present(_) | Found::NotVisible { .. } | Found::Unknown { .. }) | Err(_) => false,
+    };
+    if !still_absent && !overwrites {
+        return Answer::Refused { code: None, text: "not sent: the final name is no longer seen absent".to_owned() };
+    }
+    match session.remove(temporary).await {
+        Ok(()) => Answer::Acknowledged,
+        Err(RemoteError::Refused { code, text }) => Answer::Refused { code, text },
+        Err(RemoteError::NotSent { why }) => Answer::Refused { code: None, text: format!("not sent: {why}") },
+        Err(error) => Answer::Unanswered { why: error.to_string() },
+    }
+}

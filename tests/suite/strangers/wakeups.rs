@@ -1,0 +1,89 @@
+//! The outbox and its wake-ups: by message and lease.
+
+use uuid::Uuid;
+use waybill::job::status::Role;
+use waybill::store::{self, OutboxAnswer, PublishedWakeup};
+
+use super::{SOON, everything, of};
+use crate::recovery::actors::Actors;
+
+#[tokio::test]
+async fn out_04_an_entry_is_settled_by_message_and_lease() -> anyhow::Result<()> {
+    let actors = Actors::new().await?;
+    let dispatcher = actors.pool(Role::Dispatcher).await?;
+    for _ in 0..2 {
+        actors.queued().await?;
+    }
+    let (mine, theirs) = (Uuid::new_v4(), Uuid::new_v4());
+    let one = store::claim_outbox(&dispatcher, "dispatcher-1", mine, 1, SOON).await?.remove(0);
+    let other = store::claim_outbox(&dispatcher, "dispatcher-2", theirs, 1, SOON).await?.remove(0);
+    assert_ne!(one.message, other.message);
+    for (message, token) in [(one.message, theirs), (other.message, mine), (Uuid::new_v4(), mine)] {
+        let before = everything(&actors).await?;
+        assert_ne!(store::complete_outbox(&dispatcher, message, token).await?, OutboxAnswer::Applied);
+        assert_ne!(store::fail_outbox(&dispatcher, message, token, "Down", SOON).await?, OutboxAnswer::Applied);
+        assert_eq!(store::release_outbox(&dispatcher, token, &[message]).await?, 0);
+        assert!(everything(&actors).await? == before);
+    }
+    let left = of(&actors, other.message).await?;
+    assert_eq!(store::fail_outbox(&dispatcher, one.message, mine, "Down", SOON).await?, OutboxAnswer::Applied);
+    assert!(of(&actors, other.message).await? == left);
+    assert_eq!(store::release_outbox(&dispatcher, theirs, &[other.message]).await?, 1);
+    let again = Uuid::new_v4();
+    let other = store::claim_outbox(&dispatcher, "dispatcher-1", again, 10, SOON).await?;
+    assert_eq!(other.len(), 1, "the failed one waits");
+    let failed = of(&actors, one.message).await?;
+    assert_eq!(store::complete_outbox(&dispatcher, other[0].message, again).await?, OutboxAnswer::Applied);
+    assert!(of(&actors, one.message).await? == failed);
+    // An end is an end.
+    let before = everything(&actors).await?;
+    assert_ne!(store::complete_outbox(&dispatcher, other[0].message, again).await?, OutboxAnswer::Applied);
+    assert_ne!(store::fail_outbox(&dispatcher, other[0].message, again, "Down", SOON).await?, OutboxAnswer::Applied);
+    assert_eq!(store::release_outbox(&dispatcher, again, &[other[0].message]).await?, 0);
+    assert!(everything(&actors).await? == before);
+    Ok(())
+}
+
+#[tokio::test]
+async fn brk_03_a_wake_up_is_settled_by_message_and_lease() -> anyhow::Result<()> {
+    let actors = Actors::new().await?;
+    let dispatcher = actors.pool(Role::Dispatcher).await?;
+    for _ in 0..2 {
+        let job = actors.queued().await?;
+        let message = Uuid::new_v4();
+        let published = store::publish_wakeup(&dispatcher, message, job).await?;
+        assert_eq!(published, PublishedWakeup::Published { destination: actors.destination });
+    }
+    let before = everything(&actors).await?;
+    for job in [Uuid::new_v4(), actors.ended(store::DeliveryOutcome::Completed).await?.job] {
+        let published = store::publish_wakeup(&dispatcher, Uuid::new_v4(), job).await?;
+        assert!(!matches!(published, PublishedWakeup::Published { .. }), "{published:?}");
+    }
+    assert!(everything(&actors).await?["wakeups"] == before["wakeups"]);
+
+    let receive = async |token, destination| {
+        store::receive_wakeups(&actors.worker, "worker-1", token, &[destination], 1, SOON).await
+    };
+    let (mine, theirs) = (Uuid::new_v4(), Uuid::new_v4());
+    assert_eq!(receive(mine, Uuid::new_v4()).await?.len(), 0, "at another destination");
+    let one = receive(mine, actors.destination).await?.remove(0);
+    let other = receive(theirs, actors.destination).await?.remove(0);
+    assert_ne!(one.message, other.message);
+    assert_eq!(receive(mine, actors.destination).await?.len(), 0, "both are held");
+    for (message, token) in [(one.message, theirs), (other.message, mine), (Uuid::new_v4(), mine)] {
+        let before = everything(&actors).await?;
+        assert!(!store::hold_wakeup(&actors.worker, message, token, SOON).await?);
+        assert!(!store::hand_back_wakeup(&actors.worker, message, token, SOON).await?);
+        assert!(!store::settle_wakeup(&actors.worker, message, token).await?);
+        assert!(everything(&actors).await? == before);
+    }
+    let left = of(&actors, other.message).await?;
+    assert!(store::hold_wakeup(&actors.worker, one.message, mine, SOON).await?);
+    assert!(store::hand_back_wakeup(&actors.worker, one.message, mine, SOON).await?);
+    assert_eq!(receive(mine, actors.destination).await?.len(), 0, "one is held, one waits");
+    assert!(of(&actors, other.message).await? == left);
+    let waits = of(&actors, one.message).await?;
+    assert!(store::settle_wakeup(&actors.worker, other.message, theirs).await?);
+    assert!(of(&actors, one.message).await? == waits);
+    Ok(())
+}
