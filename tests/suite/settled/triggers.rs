@@ -14,7 +14,8 @@ fn triggered(form: &str) -> Plan {
     let plan = agreed(&contract);
     Plan {
         manifest: plan.manifest.replace("read_back_mib = 0", "read_back_mib = 1"),
-        destination: "settings = { name = 'contacts-{key}.csv', query = 'rows', done_file = '{final}.done' }\n".to_owned(),
+        destination: "settings = { name = 'contacts-{key}.csv', query = 'rows', done_file = '{final}.done' }\n"
+            .to_owned(),
         ..plan
     }
 }
