@@ -210,9 +210,7 @@ impl House {
             ),
         )?;
         let registry = Registry::default();
-        let registrar =
-            registrar(&database, &directory.path().join("partners"), &compiled(), &registry)
-                .await?;
+        let registrar = registrar(&database, &directory.path().join("partners"), &compiled(), &registry).await?;
         let turn = compiling().await?;
         for registered in registrar.run_once().await? {
             if let Registered::Refused { why, .. } = registered {
