@@ -27,7 +27,7 @@ const AWKWARD: [&str; 9] = [
     "('line ends', E'two\\r\\nlines\\nand\\rmore', 0, 1e21, 12345678901234567890.123456789, NULL, '\\x', '0001-01-01T00:00:00Z', 'null')",
     "('nothing', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
     "('empty and blank', '', 9223372036854775807, 1e-7, 0, true, '\\x22', '2026-03-02T08:15:00+14:00', '\"\"')",
-    "('beyond ASCII', 'é ß 日本語 \u{1f600} e\u{301} \u{202e}x', -9223372036854775808, 'NaN', 'NaN', false, '\\xc3a9', '2026-10-25T02:30:00+02:00', '{\"ключ\": \"й\"}')",
+    "('beyond ASCII', 'é ß 日本語 \u{1f600} e\u{301} \u{202e}x', -9223372036854775808, 'NaN', 7, false, '\\xc3a9', '2026-10-25T02:30:00+02:00', '{\"ключ\": \"й\"}')",
     "('floats', ' blanks stay ', 9007199254740993, '-Infinity', 1e20, true, '\\x0d0a', '2026-03-02T08:15:00.5Z', '1e3')",
     "('more floats', E'\\u00a0\\u2028\\ufeff', 42, '-0'::float8, 0.10, true, '\\x2c', '2026-03-02T08:15:00.123Z', 'true')",
     "('last floats', '=1+1', 7, 5e-324, 1, false, '\\xff', '2026-03-02T08:15:00Z', '{}')",
@@ -132,7 +132,7 @@ async fn plg_07_three_languages_deliver_the_same_rows_as_the_same_bytes_under_th
         "line ends,\"two\r\nlines\nand\rmore\",0,1000000000000000000000,12345678901234567890.123456789,,,",
         "nothing,,,,,,,,\n",
         "empty and blank,,9223372036854775807,0.0000001,0,true,22,2026-03-01T18:15:00Z,",
-        "-9223372036854775808,NaN,NaN,false,c3a9,",
+        "-9223372036854775808,NaN,7,false,c3a9,",
         ", blanks stay ,9007199254740993,-Infinity,100000000000000000000,",
         ",42,-0,0.10,true,2c,",
     ] {
