@@ -31,6 +31,8 @@ pub struct Database {
     /// Where tests connect: the server, or a line before it.
     address: Address,
     server: Address,
+    /// It belongs to a server of the test's own, and goes with that.
+    goes_with_server: bool,
     /// Of `make mutants-sql` only.
     line: Option<Proxy>,
 }
@@ -63,7 +65,13 @@ impl Database {
     fn of(name: String, server: &Address) -> anyhow::Result<Self> {
         let line = mutants::line(server)?;
         let address = line.as_ref().map_or_else(|| server.clone(), |line| line.address().clone());
-        Ok(Self { name, address, server: server.clone(), line })
+        Ok(Self { name, address, server: server.clone(), goes_with_server: false, line })
+    }
+
+    /// A database that is there, at a server of the test's own.
+    pub fn of_server(server: &Address, name: &str) -> Self {
+        let (name, address) = (name.to_owned(), server.clone());
+        Self { name, server: address.clone(), address, goes_with_server: true, line: None }
     }
 
     pub fn name(&self) -> &str {
@@ -140,6 +148,9 @@ impl Drop for Database {
             && let Err(error) = mutants::record(&line)
         {
             tracing::error!(%error, "which statements this test covers could not be recorded");
+        }
+        if self.goes_with_server {
+            return;
         }
         let (address, name) = (self.server.clone(), self.name.clone());
         // A runtime of its own: the test's may be ending, and a drop cannot await.

@@ -4,6 +4,7 @@
 //! `anyhow::Result`, so that a broken fixture tells why, and clean up when dropped.
 
 pub mod database;
+pub mod failover;
 pub mod house;
 pub mod operations;
 pub mod proxy;

@@ -21,6 +21,9 @@ use serde::Deserialize;
 /// Where statements are tested one by one.
 const NEAR: [&str; 5] = ["store::", "strangers::", "recovery::", "broker::", "permissions::"];
 
+/// Tests that are asked before all others.
+const FIRST: usize = 8;
+
 /// One predicate of one statement.
 struct Mutation {
     statement: String,
@@ -123,8 +126,8 @@ fn mutations(repository: &Path) -> anyhow::Result<Vec<Mutation>> {
     Ok(mutations)
 }
 
-/// The tests of each statement, recorded by one run of the suite where there is no record yet.
-fn coverage(repository: &Path, folder: &Path) -> anyhow::Result<BTreeMap<String, BTreeSet<String>>> {
+/// The tests of each statement, the likeliest to miss it first, recorded by one run of the suite where there is no record yet.
+fn coverage(repository: &Path, folder: &Path) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
     if !folder.is_dir() {
         println!("recording which tests cover which statements");
         let unfinished = folder.with_extension("unfinished");
@@ -139,14 +142,26 @@ fn coverage(repository: &Path, folder: &Path) -> anyhow::Result<BTreeMap<String,
         anyhow::ensure!(run.success(), "the suite fails without any mutation; mend that first");
         std::fs::rename(&unfinished, folder)?;
     }
-    let mut coverage: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut of_tests: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for entry in std::fs::read_dir(folder)? {
         let covered: Covered = serde_json::from_str(&std::fs::read_to_string(entry?.path())?)?;
-        for statement in covered.statements {
-            coverage.entry(statement).or_default().insert(covered.test.clone());
+        of_tests.entry(covered.test).or_default().extend(covered.statements);
+    }
+    // Statements have tests of their own, which end sooner than whole deliveries do; and the fewer statements a test runs,
+    // the more it is about each.
+    let mut tests: Vec<_> = of_tests.into_iter().collect();
+    tests.sort_by_key(|(test, statements)| (!is_near(test), statements.len()));
+    let mut coverage: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (test, statements) in tests {
+        for statement in statements {
+            coverage.entry(statement).or_default().push(test.clone());
         }
     }
     Ok(coverage)
+}
+
+fn is_near(test: &str) -> bool {
+    NEAR.iter().any(|module| test.starts_with(module))
 }
 
 /// Runs the statement's tests on the mutated text. The first one that fails has caught it.
@@ -154,30 +169,30 @@ fn attempt(
     repository: &Path,
     folder: &Path,
     mutation: &Mutation,
-    tests: &BTreeSet<String>,
+    tests: &[String],
     only_near: bool,
 ) -> anyhow::Result<Option<String>> {
     let file: PathBuf = folder.join("mutant.json");
     let texts = serde_json::json!({ "original": mutation.original, "mutated": mutation.mutated });
     std::fs::write(&file, serde_json::to_vec(&texts)?)?;
-    // Statements have tests of their own, which end sooner than whole deliveries do.
-    let (near, far): (BTreeSet<String>, BTreeSet<String>) =
-        tests.iter().cloned().partition(|test| NEAR.iter().any(|module| test.starts_with(module)));
-    for mut tests in [Some(near), (!only_near).then_some(far)].into_iter().flatten() {
+    let (near, far) = tests.split_at(tests.partition_point(|test| is_near(test)));
+    let (first, near) = near.split_at(near.len().min(FIRST));
+    for batch in [first, near, if only_near { &[] } else { far }] {
+        let mut batch: BTreeSet<&str> = batch.iter().map(String::as_str).collect();
         // A test that fails without the mutation too, as one may on a busy machine, has caught nothing.
-        while let Some(caught_by) = first_failure(repository, &tests, Some(&file))? {
-            if first_failure(repository, &BTreeSet::from([caught_by.clone()]), None)?.is_none() {
+        while let Some(caught_by) = first_failure(repository, &batch, Some(&file))? {
+            if first_failure(repository, &BTreeSet::from([caught_by.as_str()]), None)?.is_none() {
                 return Ok(Some(caught_by));
             }
             println!("{caught_by} fails without any mutation; it is left out");
-            tests.remove(&caught_by);
+            batch.remove(caught_by.as_str());
         }
     }
     Ok(None)
 }
 
 /// The test of these that fails first.
-fn first_failure(repository: &Path, tests: &BTreeSet<String>, mutant: Option<&Path>) -> anyhow::Result<Option<String>> {
+fn first_failure(repository: &Path, tests: &BTreeSet<&str>, mutant: Option<&Path>) -> anyhow::Result<Option<String>> {
     if tests.is_empty() {
         return Ok(None);
     }

@@ -18,7 +18,7 @@ use super::record::{Delivered, End, KeyHistory, Record};
 use crate::job::evidence::{Evidence, PublishForm, Receipt};
 use crate::job::facts::{Found, Listing};
 use crate::job::verdict::compare::{self, OnRecord};
-use crate::job::verdict::{Before, Conclusion, NotDeliveredProof, conclude};
+use crate::job::verdict::{Before, Conclusion, NotDeliveredProof, conclude_own};
 use crate::remote::{
     self, Fence, Journal, Licence, Names, Reader, RemoteError, ScratchNames, Sending, Session, Writer, WriterParts,
 };
@@ -224,7 +224,7 @@ async fn end(
     let names_a_temporary = receipt.temporary.is_some();
     let publish = sending.publish.as_ref().map(|(form, answer)| (*form, answer));
     let evidence = [baseline.evidence.clone(), Evidence::Receipt(receipt.clone())];
-    let conclusion = conclude(&compare::facts(&OnRecord {
+    let facts = compare::facts(&OnRecord {
         expected: &prepared.expected,
         key: &work.job.delivery_key,
         attempt: &work.job.attempt.to_string(),
@@ -235,7 +235,8 @@ async fn end(
         attempts_past_the_fence: history.past_fence,
         looked_after: waited.since_began,
         looked_since_answer: waited.since_answer,
-    }));
+    });
+    let conclusion = conclude_own(&facts, receipt.call.is_some());
     if contract.may_remove_temporaries && matches!(conclusion, Conclusion::NotDelivered(_)) && names_a_temporary {
         // A removal that was not answered was still tried: the file's absence then proves nothing.
         receipt.temporary_removed = match writer.remove_temporary().await {

@@ -70,7 +70,7 @@ enum Command {
     /// For the authors of bundles: test one alone, without a database.
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
-    /// Show it all working: a private PostgreSQL, a private OpenSSH server, two partners, some twenty jobs.
+    /// Show it all working: a private PostgreSQL, private OpenSSH servers, three partners, some thirty jobs, killed workers.
     Demo(demo::Demo),
 }
 
@@ -97,9 +97,9 @@ impl Ended {
 /// Runs the command of this process.
 pub fn main() -> ExitCode {
     let Cli { common, command } = Cli::parse();
-    // The demo and a rehearsal draw their own pictures; a log line in between would tear them.
-    let draws = matches!(command, Command::Demo(_) | Command::Plugin(_));
-    let filter = if draws && common.log == "info" { "error" } else { &common.log };
+    // The demo and a rehearsal draw their own pictures; a log line in between would tear them, also one about a slow statement.
+    let draws = matches!(command, Command::Demo(_) | Command::Plugin(_)) && common.log == "info";
+    let filter = if draws { "error,sqlx=error" } else { &common.log };
     telemetry::start(if common.log_json { LogFormat::Json } else { LogFormat::Text }, filter);
     let output = Output::new(common.json);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {

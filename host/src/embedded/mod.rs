@@ -7,7 +7,7 @@
 //!
 //! What they do not promise: they are no service manager. A server that dies is reported, not started again.
 
-mod process;
+pub(crate) mod process;
 
 pub mod openssh;
 pub mod postgres;

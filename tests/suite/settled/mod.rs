@@ -1,10 +1,17 @@
 //! What is settled after an attempt went silent: recovery and reconciler as actors, before a real server, with the
 //! delivering worker still there, paused or dead.
 
+mod acknowledgments;
+mod cuts;
 mod fence;
 mod looks;
+mod occupied;
 mod recovery;
+mod refusals;
 mod replacements;
+mod reused;
+mod triggers;
+mod uploads;
 
 use std::time::Duration;
 
@@ -14,7 +21,7 @@ use waybill::job::model::Job;
 use waybill::job::status::{EventKind, FailureReason, Status};
 use waybill::upkeep::Looked;
 use waybill_tests::house::Running;
-use waybill_tests::sftp_server::{Action, Behaviour, Fault, Gate, HardLink, When};
+use waybill_tests::sftp_server::{Action, Behaviour, Event, Fault, Gate, HardLink, When};
 use waybill_tests::{House, Operation, Plan, Reach, SftpServer};
 
 /// A job that an attempt holds while the partner's server, held at a gate, does not answer it.
@@ -74,6 +81,28 @@ impl Silent {
         let dispatcher = Some(house.dispatcher().await?);
         gate.reached().await?;
         Ok(Self { server, house, job, gate, worker, dispatcher, _directory: directory })
+    }
+
+    /// A job that its worker takes to the end, before a server that breaks as `breaks` says of the final name and the event.
+    /// An earlier job has shown how the server publishes, so every request is this job's own.
+    pub async fn ended(
+        behaviour: Behaviour,
+        plan: Plan,
+        mut breaks: impl FnMut(&str, &Event<'_>) -> Option<Fault> + Send + 'static,
+    ) -> anyhow::Result<Self> {
+        let server = SftpServer::start(behaviour).await?;
+        let directory = tempfile::tempdir()?;
+        let house = House::before(&Reach::in_process(&server, directory.path())?, plan).await?;
+        let worker = house.worker().await?;
+        let dispatcher = house.dispatcher().await?;
+        house.until_ended(house.create().await?).await?;
+        dispatcher.stop().await?;
+        let job = house.create().await?;
+        let name = House::final_name(job);
+        server.hook(move |event| breaks(&name, event));
+        let dispatcher = Some(house.dispatcher().await?);
+        house.until_ended(job).await?;
+        Ok(Self { server, house, job, gate: Gate::default(), worker, dispatcher, _directory: directory })
     }
 
     /// The lease runs out and recovery takes over.

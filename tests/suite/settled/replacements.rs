@@ -25,7 +25,7 @@ async fn unknown_original(contract: &str, read_back_mib: u32) -> anyhow::Result<
     Ok(silent)
 }
 
-async fn replace(silent: &Silent, overwrite_agreement_ref: Option<&str>) -> anyhow::Result<Uuid> {
+pub async fn replace(silent: &Silent, overwrite_agreement_ref: Option<&str>) -> anyhow::Result<Uuid> {
     let id = Uuid::now_v7();
     let new = NewReplacement {
         id,

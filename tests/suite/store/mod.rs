@@ -17,4 +17,5 @@ mod lineage;
 mod lists;
 mod lost_answers;
 mod migration;
+mod promoted;
 mod scheduled;

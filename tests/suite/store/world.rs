@@ -37,7 +37,10 @@ pub struct Attempt {
 
 impl World {
     pub async fn new() -> anyhow::Result<Self> {
-        let database = Database::fresh().await?;
+        Self::on(Database::fresh().await?).await
+    }
+
+    pub async fn on(database: Database) -> anyhow::Result<Self> {
         let (api, worker) = (pool(&database, Role::Api).await?, pool(&database, Role::Worker).await?);
         let mut world = Self { database, api, worker, tenant: Uuid::new_v4(), destination: Uuid::nil() };
         world.destination = world.destination(world.tenant, json!({})).await?;

@@ -1,6 +1,7 @@
 //! The requirement matrix: what `tests/README.md` claims has its test, and no test carries an id that does not exist.
+//! What it says of the references names tests that are there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{TokenStream, TokenTree};
 
@@ -33,12 +34,48 @@ fn tidy_every_test_with_an_id_carries_a_known_one() -> anyhow::Result<()> {
 }
 
 #[test]
+fn tidy_no_row_of_the_tests_readme_stands_twice() -> anyhow::Result<()> {
+    let readme = std::fs::read_to_string(sources::repository().join("tests/README.md"))?;
+    assert_eq!(repeated(&readme), Vec::<String>::new(), "rows that stand twice; merge them");
+    Ok(())
+}
+
+#[test]
+fn tidy_every_row_about_the_references_names_tests_that_exist() -> anyhow::Result<()> {
+    let readme = std::fs::read_to_string(sources::repository().join("tests/README.md"))?;
+    let (_, references) = readme
+        .split_once("\n## The references\n")
+        .ok_or_else(|| anyhow::anyhow!("tests/README.md has no section \"The references\""))?;
+    let (known, claimed) = (known()?, claimed(&readme));
+    let open: BTreeSet<&str> = known.iter().filter(|id| !claimed.contains(*id)).map(String::as_str).collect();
+    let tests: BTreeMap<String, Vec<String>> = tests_by_file()?.into_iter().collect();
+    let wrong: Vec<String> = rows(references)
+        .filter(|row| row.first() != Some(&"asked"))
+        .flat_map(|row| unanswered(&row, &tests, &open))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+#[test]
 fn tidy_requirements_are_read_as_they_are_written() {
     let known = BTreeSet::from(["CAN-04".to_owned(), "FEN-01".to_owned()]);
     assert_eq!(ids_in("can_04_lock_wait_is_busy", &known), BTreeSet::from(["CAN-04".to_owned()]));
     assert_eq!(ids_in("a_fen_01_and_can_99", &known), BTreeSet::from(["FEN-01".to_owned(), "CAN-99".to_owned()]));
     assert!(ids_in("a_row_of_all_32_bytes", &known).is_empty());
     assert_eq!(claimed("| CAN-04 | Busy |\ntext CAN-05\n| --- | --- |\n"), BTreeSet::from(["CAN-04".to_owned()]));
+    assert_eq!(repeated("| A | x |\n| --- | --- |\n| B | y |\n| --- | --- |\n| A | z |\n"), ["A"]);
+    let tests = BTreeMap::from([("a.rs".to_owned(), vec!["can_04_it".to_owned()])]);
+    let open = BTreeSet::from(["FEN-01"]);
+    let wrong = |answer: &str| unanswered(&["asked for", answer], &tests, &open).len();
+    assert_eq!(
+        (wrong("`a.rs`: `can_04_it`"), wrong("later FEN-01"), wrong("`a.rs`: `can_04_it`; later FEN-01")),
+        (0, 0, 0)
+    );
+    // No test, one that is not there, in another file, without a file, and what is shown already put off.
+    for answer in ["", "later", "`a.rs`", "`a.rs`: `can_05_it`", "`b.rs`: `can_04_it`", "`can_04_it`", "later CAN-04"] {
+        assert_eq!(wrong(answer), 1, "{answer}");
+    }
     let source = "#[tokio::test] async fn one() {} fn none() {} proptest! { #[test] fn two(x in 0..1) {} }";
     assert_eq!(tests_in(source.parse().unwrap()), ["one", "two"]);
 }
@@ -53,15 +90,53 @@ fn known() -> anyhow::Result<BTreeSet<String>> {
         .collect())
 }
 
-/// The first cells of the table's rows that are ids.
+/// The first cells of the tables' rows that are ids.
 fn claimed(readme: &str) -> BTreeSet<String> {
-    readme
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix('|')?.split('|').next())
-        .map(str::trim)
-        .filter(|cell| is_id(cell))
-        .map(str::to_owned)
-        .collect()
+    rows(readme).filter_map(|row| row.first().copied()).filter(|cell| is_id(cell)).map(str::to_owned).collect()
+}
+
+/// The rows of all tables, cell by cell, without the lines below their heads.
+fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    text.lines()
+        .filter_map(|line| line.trim().strip_prefix('|')?.strip_suffix('|'))
+        .map(|row| row.split('|').map(str::trim).collect::<Vec<_>>())
+        .filter(|row| row.first().is_some_and(|cell| !cell.starts_with("---")))
+}
+
+/// First cells that stand in more than one row; a cell that names several things is several.
+fn repeated(readme: &str) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let cells = rows(readme).filter_map(|row| row.first().copied()).filter(|cell| *cell != "asked");
+    let things = cells.flat_map(|cell| {
+        let several = cell.starts_with('`');
+        if several { cell.split(", ").collect() } else { vec![cell] }
+    });
+    things.filter(|thing| !seen.insert((*thing).to_owned())).map(str::to_owned).collect()
+}
+
+/// What is wrong with the answer of a row: `file`: `test`, `test`; `file`: `test`; later ID, ID.
+fn unanswered(row: &[&str], tests: &BTreeMap<String, Vec<String>>, open: &BTreeSet<&str>) -> Vec<String> {
+    let [asked, answer] = row else { return vec![format!("not two cells: {row:?}")] };
+    let mut wrong = Vec::new();
+    for part in answer.split("; ") {
+        if let Some(ids) = part.strip_prefix("later ") {
+            for id in ids.split(", ").filter(|id| !open.contains(id)) {
+                wrong.push(format!("{asked}: {id} is no requirement that is still to be shown; name its test"));
+            }
+            continue;
+        }
+        let Some((file, named)) = part.split_once(": ") else {
+            wrong.push(format!("{asked}: {part:?} names no file with its tests"));
+            continue;
+        };
+        let there = tests.get(file.trim_matches('`'));
+        for name in named.split(", ").map(|name| name.trim_matches('`')) {
+            if !there.is_some_and(|there| there.iter().any(|test| test == name)) {
+                wrong.push(format!("{asked}: there is no test {name} in {file}"));
+            }
+        }
+    }
+    wrong
 }
 
 fn is_id(text: &str) -> bool {
@@ -88,15 +163,19 @@ fn ids_in(name: &str, known: &BTreeSet<String>) -> BTreeSet<String> {
 }
 
 fn test_names() -> anyhow::Result<Vec<String>> {
-    let mut names = Vec::new();
+    Ok(tests_by_file()?.into_iter().flat_map(|(_, names)| names).collect())
+}
+
+fn tests_by_file() -> anyhow::Result<Vec<(String, Vec<String>)>> {
+    let mut found = Vec::new();
     for below in ["tests", "host"] {
         for source in sources::files(below, "rs")? {
             let tokens: TokenStream =
                 source.text.parse().map_err(|error| anyhow::anyhow!("{}: {error}", source.path.display()))?;
-            names.extend(tests_in(tokens));
+            found.push((source.path.display().to_string(), tests_in(tokens)));
         }
     }
-    Ok(names)
+    Ok(found)
 }
 
 /// Functions that come after an attribute whose last word is `test`, also inside macros such as `proptest!`.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
+use super::lost_workers;
 use super::partners::Site;
 use crate::embedded::{openssh, postgres};
 
@@ -61,6 +62,11 @@ impl Directory {
         self.path().join("partners")
     }
 
+    /// Where the second act's hosts have their configurations and logs.
+    pub fn hosts(&self) -> PathBuf {
+        self.path().join("hosts")
+    }
+
     /// Where the partners' servers keep their keys, logs and files.
     pub fn servers(&self) -> PathBuf {
         self.path().join("servers")
@@ -77,6 +83,7 @@ fn empty(path: &Path) -> anyhow::Result<()> {
     if !path.join(MARKER).is_file() {
         bail!("the directory {} is not empty, and not from an earlier demo; name another one", path.display());
     }
+    lost_workers::end_left_behind(&path.join("hosts"))?;
     postgres::stop_running(&path.join("data").join("postgres"))?;
     for site in Site::ALL {
         openssh::end_left_behind(&path.join("servers").join(site.name()))?;

@@ -2,14 +2,16 @@
 //!
 //! A private PostgreSQL holds the host's schema and a customer database; private OpenSSH servers are the partners; the
 //! plugins are the ones of `plugins/`, in the bundles of `plugins/bundles`; jobs are created and canceled through the store,
-//! as the other commands do it, and run by the same worker and dispatcher that `waybill serve` runs. What is said at the end
-//! was asked of those servers through their own clients (`verify`). It promises nothing about speed.
+//! as the other commands do it, and run by the same worker and dispatcher that `waybill serve` runs. In a second act that
+//! is `waybill serve` itself, in processes that are killed and paused (`lost_workers`). What is said at the end was asked of
+//! those servers through their own clients (`verify`). It promises nothing about speed.
 
 mod contacts;
 mod dice;
 mod directory;
 mod jobs;
 mod line;
+mod lost_workers;
 mod partners;
 mod places;
 mod psql;
@@ -32,7 +34,8 @@ use directory::Directory;
 use stage::Stage;
 
 /// Starts a private PostgreSQL and private OpenSSH servers, loads 50,000 contacts of two tenants, delivers some twenty jobs
-/// to two partners with different conventions, and checks everything that it says about them.
+/// to two partners with different conventions, kills and pauses workers of a third one's jobs, and checks everything that it
+/// says about them.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit code 0: every statement was checked and holds; 1: one does not, or the demo could not run.\n\n\
@@ -86,17 +89,19 @@ impl Demo {
     }
 }
 
-/// Set by the first Ctrl-C or SIGTERM.
+/// Set by the first Ctrl-C, SIGTERM or SIGHUP.
 fn interruption() -> anyhow::Result<CancellationToken> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be received")?;
     let mut terminate = signal(SignalKind::terminate()).context("signals cannot be received")?;
+    let mut hang_up = signal(SignalKind::hangup()).context("signals cannot be received")?;
     let interrupted = CancellationToken::new();
     let token = interrupted.clone();
     tokio::spawn(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            _ = hang_up.recv() => {}
         }
         token.cancel();
     });

@@ -51,23 +51,26 @@ pub(super) enum Site {
     Meridian,
     /// Meridian's second site, which is down at first.
     West,
+    /// The partner of the second act.
+    Kestrel,
 }
 
 impl Site {
-    pub const ALL: [Self; 3] = [Self::Northwind, Self::Meridian, Self::West];
+    pub const ALL: [Self; 4] = [Self::Northwind, Self::Meridian, Self::West, Self::Kestrel];
 
     pub const fn name(self) -> &'static str {
         match self {
             Self::Northwind => "northwind",
             Self::Meridian => "meridian",
             Self::West => "meridian-west",
+            Self::Kestrel => "kestrel",
         }
     }
 
     /// Folders that a partner has made in each of our directories there.
     pub const fn folders(self) -> &'static [&'static str] {
         match self {
-            Self::Northwind => &["inbox"],
+            Self::Northwind | Self::Kestrel => &["inbox"],
             Self::Meridian | Self::West => &["eingang", "tmp"],
         }
     }
@@ -78,6 +81,7 @@ pub(super) struct Servers {
     northwind: OpenSsh,
     meridian: OpenSsh,
     pub west: OpenSsh,
+    pub kestrel: OpenSsh,
     /// What one of Meridian's destinations is reached through.
     pub slow: Line,
 }
@@ -88,10 +92,10 @@ impl Servers {
             let directory = directory.join(site.name());
             async move { OpenSsh::start(&Settings { files: directory.join("files"), directory, port: None }).await }
         };
-        let (northwind, meridian, west) =
-            tokio::try_join!(start(Site::Northwind), start(Site::Meridian), start(Site::West))?;
+        let (northwind, meridian, west, kestrel) =
+            tokio::try_join!(start(Site::Northwind), start(Site::Meridian), start(Site::West), start(Site::Kestrel))?;
         let slow = Line::start(meridian.port()).await?;
-        Ok(Self { northwind, meridian, west, slow })
+        Ok(Self { northwind, meridian, west, kestrel, slow })
     }
 
     pub fn at(&self, site: Site) -> &OpenSsh {
@@ -99,6 +103,7 @@ impl Servers {
             Site::Northwind => &self.northwind,
             Site::Meridian => &self.meridian,
             Site::West => &self.west,
+            Site::Kestrel => &self.kestrel,
         }
     }
 }
@@ -109,15 +114,7 @@ pub(super) fn onboard(partners: &Path, plugins: &Path, servers: &Servers, crm: &
     for bundle in &BUNDLES {
         let directory = partners.join(bundle.name);
         fs::create_dir_all(&directory).with_context(|| format!("the bundle {} cannot be made", directory.display()))?;
-        for (plugin, file) in [("csv-builder", "builder.wasm"), ("sftp-destination", "destination.wasm")] {
-            let from = plugin_file(plugins, plugin);
-            fs::copy(&from, directory.join(file)).with_context(|| {
-                format!(
-                    "the plugin {} is not there; build it with `make plugins`, or name its directory with --plugins",
-                    from.display()
-                )
-            })?;
-        }
+        put_plugins(plugins, &directory)?;
         let mut document: Table =
             bundle.destinations.parse().context("the example of a destinations.toml is broken")?;
         for destination in entries(&mut document)? {
@@ -136,6 +133,20 @@ pub(super) fn onboard(partners: &Path, plugins: &Path, servers: &Servers, crm: &
         }
     }
     Ok(places)
+}
+
+/// Puts both plugins into a bundle.
+pub(super) fn put_plugins(plugins: &Path, bundle: &Path) -> anyhow::Result<()> {
+    for (plugin, file) in [("csv-builder", "builder.wasm"), ("sftp-destination", "destination.wasm")] {
+        let from = plugin_file(plugins, plugin);
+        fs::copy(&from, bundle.join(file)).with_context(|| {
+            format!(
+                "the plugin {} is not there; build it with `make plugins`, or name its directory with --plugins",
+                from.display()
+            )
+        })?;
+    }
+    Ok(())
 }
 
 pub(super) fn plugin_file(plugins: &Path, plugin: &str) -> PathBuf {
@@ -169,6 +180,12 @@ fn place(entry: &mut Table, partner: &'static str, servers: &Servers, crm: &str)
     };
     let server = servers.at(site);
     let port = if slow { servers.slow.port() } else { server.port() };
+    reach(entry, server, port, crm)?;
+    Ok(place)
+}
+
+/// Puts in how a partner's server and the customer database are reached.
+pub(super) fn reach(entry: &mut Table, server: &OpenSsh, port: u16, crm: &str) -> anyhow::Result<()> {
     entry.insert("host".to_owned(), "127.0.0.1".into());
     entry.insert("port".to_owned(), i64::from(port).into());
     entry.insert("user".to_owned(), server.user().into());
@@ -180,7 +197,7 @@ fn place(entry: &mut Table, partner: &'static str, servers: &Servers, crm: &str)
         query.remove("url_env");
         query.insert("url".to_owned(), crm.into());
     }
-    Ok(place)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -22,6 +22,10 @@ pub(super) struct Operator {
     pub reader: Pool,
 }
 
+/// Counts the builders' queries that wait for the table of consents.
+pub(super) const WAITS_FOR_CONSENTS: &str = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid)
+    WHERE relation = 'consents'::regclass AND NOT granted AND application_name = 'waybill-source';";
+
 /// How often a fact is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -78,10 +82,8 @@ pub(super) async fn stop_while_building(
     lock: Held,
     watch: &Watch,
 ) -> anyhow::Result<()> {
-    const WAITS: &str = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid)
-        WHERE relation = 'consents'::regclass AND NOT granted AND application_name = 'waybill-source';";
     let job = the_one(jobs, Case::StoppedWhileBuilding)?;
-    while crm.run(WAITS, &[]).await? != "1" {
+    while crm.run(WAITS_FOR_CONSENTS, &[]).await? != "1" {
         if operator.job(job).await?.status.is_terminal() {
             bail!("the job {} ended although its table is locked", job.key);
         }

@@ -20,18 +20,22 @@ impl Seen {
         self.events.iter().any(|event| event.kind == kind)
     }
 
-    /// Requests in the server's log that could have given a file this final name.
     pub fn publishes(&self, planned: &Planned) -> usize {
-        let name = format!("/{}\"", planned.at_partner(&self.final_name));
-        let publishes = |line: &&str| {
-            ["hardlink ", "rename ", "posix-rename "].iter().any(|verb| line.starts_with(verb)) && line.contains(&name)
-        };
-        self.log.lines().filter(publishes).count()
+        publishes(&self.log, &planned.at_partner(&self.final_name))
     }
 
     fn answered(&self, outcome: CancellationOutcome) -> bool {
         matches!(self.cancellations.as_slice(), [one] if one.outcome == outcome)
     }
+}
+
+/// Requests in a server's log that could have given a file this name, which is told from where a session starts.
+pub(super) fn publishes(log: &str, name: &str) -> usize {
+    let name = format!("/{name}\"");
+    let publishes = |line: &&str| {
+        ["hardlink ", "rename ", "posix-rename "].iter().any(|verb| line.starts_with(verb)) && line.contains(&name)
+    };
+    log.lines().filter(publishes).count()
 }
 
 /// What a case says beyond the file.

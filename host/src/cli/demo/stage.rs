@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use super::contacts::contacts;
 use super::directory::Directory;
 use super::jobs::{self, Case, Planned, TENANTS, the_one};
+use super::lost_workers::{Act, HostProcess};
 use super::partners::{self, Servers, Site};
 use super::psql::Psql;
 use super::scenes::{self, Operator};
@@ -20,7 +21,7 @@ use super::watch::{self, Watch};
 use crate::app::{self, Embedded, Host};
 use crate::cli::explain;
 use crate::cli::output::Output;
-use crate::config::{Config, Directories, Dispatcher, Worker};
+use crate::config::{Config, Directories, Dispatcher, Recovery, Worker};
 use crate::embedded::postgres;
 use crate::job::status::{Role, Status};
 
@@ -34,6 +35,8 @@ pub(super) struct Stage {
     /// Of the worker and the dispatcher.
     shutdown: CancellationToken,
     hosts: TaskTracker,
+    /// The host that settled what the second act's lost hosts have left.
+    second: Option<HostProcess>,
 }
 
 /// How long the worker may take to end.
@@ -54,10 +57,12 @@ impl Stage {
                 ..Worker::default()
             },
             dispatcher: Dispatcher { poll_milliseconds: 100, ..Dispatcher::default() },
+            // Its recovery would take over the second act's jobs, whose partner it does not serve.
+            recovery: Recovery { every_seconds: 3600 },
             ..Config::default()
         };
         let (database, servers) = watch
-            .step("starting PostgreSQL and three OpenSSH servers", async {
+            .step("starting PostgreSQL and four OpenSSH servers", async {
                 let servers = directory.servers();
                 tokio::try_join!(app::start_embedded(&config), Servers::start(&servers))
             })
@@ -66,9 +71,9 @@ impl Stage {
         let address =
             postgres::running(&directory.data().join("postgres")).context("the private PostgreSQL is gone")?;
         let psql = Psql::new(address, "postgres");
-        watch.tell("PostgreSQL and three OpenSSH servers run, on loopback and a private socket")?;
+        watch.tell("PostgreSQL and four OpenSSH servers run, on loopback and a private socket")?;
         let (shutdown, hosts) = (CancellationToken::new(), TaskTracker::new());
-        Ok(Self { watch, config, database, psql, servers, shutdown, hosts })
+        Ok(Self { watch, config, database, psql, servers, shutdown, hosts, second: None })
     }
 
     /// From the first contact to the last check.
@@ -115,20 +120,36 @@ impl Stage {
                 bail!("after {} s these jobs have not ended: {}", within.as_secs(), open(&operator, &jobs).await?)
             }
         }
-        self.watch.clear();
-        let witnesses = Witnesses {
-            servers: &self.servers,
-            crm: &crm,
+        let act = Act {
+            watch: &self.watch,
             operator: &operator,
-            fetched: directory.path().join("fetched"),
+            server: &self.servers.kestrel,
+            crm: &crm,
+            crm_url: &crm_url,
+            database_url: self.database.url(),
+            plugins,
+            data: directory.data(),
+            hosts: directory.hosts(),
         };
+        let fetched = directory.path().join("fetched");
+        let from_kestrel = fetched.join(Site::Kestrel.name());
+        let performed = act.perform(&from_kestrel);
+        let (second_act, second) =
+            self.watch.step("killing and pausing hosts; another one settles it", performed).await?;
+        self.second = Some(second);
+        self.watch.clear();
+        let witnesses = Witnesses { servers: &self.servers, crm: &crm, operator: &operator, fetched };
         let told = self
             .watch
             .step(
                 "fetching every file with OpenSSH's sftp, and computing it again in PostgreSQL",
                 tell(&witnesses, &jobs),
             )
-            .await;
+            .await
+            .map(|mut told| {
+                told.add(second_act);
+                told
+            });
         operator.api.close().await;
         operator.reader.close().await;
         told
@@ -180,12 +201,17 @@ impl Stage {
 
     /// Stops everything, the last first.
     pub async fn end(self) -> anyhow::Result<()> {
+        let second = match self.second {
+            Some(second) => second.end().await,
+            None => Ok(()),
+        };
         self.shutdown.cancel();
         self.hosts.close();
         // What does not end in time loses its servers; the next start of a real host would recover it.
         let _ = tokio::time::timeout(GRACE * 2, self.hosts.wait()).await;
         drop(self.servers);
-        self.database.stop().await
+        self.database.stop().await?;
+        second
     }
 }
 

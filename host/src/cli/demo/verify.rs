@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
 use super::jobs::{self, Case, Planned};
 use super::partners::{Servers, Site};
@@ -200,17 +201,13 @@ impl Witnesses<'_> {
             "northwind" => include_str!("northwind.sql"),
             _ => include_str!("meridian.sql"),
         };
-        let tenant = planned.place.tenant.to_string();
-        let said = self.crm.run(script, &[("tenant", &tenant), ("country", planned.country)]).await?;
-        let mut fields = said.split('\t');
-        let mut field = || fields.next().with_context(|| format!("psql said {said:?}"));
-        Ok(Own { rows: field()?.parse()?, bytes: field()?.parse()?, sha256: field()?.to_owned() })
+        own(self.crm, script, planned.place.tenant, planned.country).await
     }
 
     /// Everything that lies at the partners, against everything that is to lie there. Answers how many files there are.
     pub fn nothing_else(&self, jobs: &[Planned], rows: &[Row], claims: &mut Claims) -> anyhow::Result<usize> {
         let mut files = 0;
-        for site in Site::ALL {
+        for site in jobs.iter().map(|job| job.place.site).collect::<BTreeSet<_>>() {
             let mut wanted: Vec<String> = Vec::new();
             for (job, row) in jobs.iter().zip(rows).filter(|(job, _)| job.place.site == site) {
                 let Some(file) = &row.file else { continue };
@@ -232,7 +229,7 @@ impl Witnesses<'_> {
 }
 
 /// The files below a directory, by their paths from the root.
-fn walk(root: &Path, directory: &Path, found: &mut Vec<String>) -> anyhow::Result<()> {
+pub(super) fn walk(root: &Path, directory: &Path, found: &mut Vec<String>) -> anyhow::Result<()> {
     let cannot = || format!("{} cannot be read", directory.display());
     for entry in fs::read_dir(directory).with_context(cannot)? {
         let path = entry.with_context(cannot)?.path();
@@ -246,8 +243,16 @@ fn walk(root: &Path, directory: &Path, found: &mut Vec<String>) -> anyhow::Resul
 }
 
 /// PostgreSQL's own file.
-struct Own {
-    rows: u64,
-    bytes: usize,
-    sha256: String,
+pub(super) struct Own {
+    pub rows: u64,
+    pub bytes: usize,
+    pub sha256: String,
+}
+
+/// Has PostgreSQL compute a file.
+pub(super) async fn own(crm: &Psql, script: &str, tenant: Uuid, country: &str) -> anyhow::Result<Own> {
+    let said = crm.run(script, &[("tenant", &tenant.to_string()), ("country", country)]).await?;
+    let mut fields = said.split('\t');
+    let mut field = || fields.next().with_context(|| format!("psql said {said:?}"));
+    Ok(Own { rows: field()?.parse()?, bytes: field()?.parse()?, sha256: field()?.to_owned() })
 }

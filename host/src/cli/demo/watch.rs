@@ -70,7 +70,8 @@ impl Watch {
             }
             if told.len() == jobs.len() {
                 for bar in bars.values() {
-                    bar.finish();
+                    bar.finish_and_clear();
+                    self.bars.remove(bar);
                 }
                 return Ok(());
             }

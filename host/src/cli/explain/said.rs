@@ -154,8 +154,16 @@ pub(in crate::cli) fn because(events: &[AttemptEvent]) -> Option<String> {
             last.observed_by.as_deref().unwrap_or("A person"),
             reason.trim_end_matches('.')
         )),
-        _ => detail.pointer("/proof/because").and_then(|value| value.as_str()).map(|text| bounded(text, WORDS)),
+        _ => grounds(detail).map(|text| bounded(text, WORDS)),
     }
+}
+
+/// The sentence of the conclusion that was recorded: a worker's, recovery's or the reconciler's. What recovery concluded and
+/// did not record is none.
+pub(super) fn grounds(detail: &serde_json::Value) -> Option<&str> {
+    let text = |pointer: &str| detail.pointer(pointer).and_then(|value| value.as_str());
+    let unknown = text("/outcome") == Some(Status::OutcomeUnknown.as_str());
+    text("/proof/because").or_else(|| text("/proof/sentence").filter(|_| !unknown))
 }
 
 /// What this job alone could say to the partner.

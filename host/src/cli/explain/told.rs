@@ -6,7 +6,7 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use super::evidence::{form_in_words, of_document};
-use super::said::cancellation;
+use super::said::{cancellation, grounds};
 use super::words::{at, bounded, short};
 use crate::job::model::Job;
 use crate::job::status::EventKind;
@@ -118,6 +118,7 @@ fn of_event(event: &AttemptEvent) -> String {
         let text = detail.and_then(|detail| detail.pointer(pointer)).and_then(|value| value.as_str());
         bounded(text.unwrap_or_default(), WORDS)
     };
+    let grounds = bounded(detail.and_then(grounds).unwrap_or_default(), WORDS);
     let worker = event.worker.as_deref().unwrap_or("a worker");
     let observer = event.observed_by.as_deref().unwrap_or("somebody");
     match event.kind {
@@ -147,7 +148,7 @@ fn of_event(event: &AttemptEvent) -> String {
             let reason = text("/reason");
             let outcome =
                 if reason.is_empty() { text("/outcome") } else { format!("{}/{reason}", text("/outcome")) };
-            ended(format!("It was recorded as {outcome}."), &text("/proof/because"))
+            ended(format!("It was recorded as {outcome}."), &grounds)
         }
         EventKind::ReleasedByWorker => {
             let seconds = detail.and_then(|detail| detail.get("backoff_seconds")).and_then(serde_json::Value::as_u64);
@@ -164,10 +165,10 @@ fn of_event(event: &AttemptEvent) -> String {
         EventKind::AttemptsExhausted => "It had used up its attempts and was given up. Nothing was sent.".to_owned(),
         EventKind::ResolvedByRecovery => ended(
             format!("Its worker's lease ran out during the delivery; recovery recorded {}.", text("/outcome")),
-            &text("/proof/because"),
+            &grounds,
         ),
-        EventKind::Reconciled => settled(observer, "settled the outcome", &text),
-        EventKind::Corrected => settled(observer, "corrected the record", &text),
+        EventKind::Reconciled => settled(observer, "settled the outcome", &grounds, &text),
+        EventKind::Corrected => settled(observer, "corrected the record", &grounds, &text),
         EventKind::DeliveryEvidence => of_document(detail, observer),
     }
 }
@@ -177,13 +178,13 @@ fn ended(said: String, because: &str) -> String {
 }
 
 /// A reconciliation or a correction: by evidence, or in a person's words.
-fn settled(observer: &str, act: &str, text: &impl Fn(&str) -> String) -> String {
+fn settled(observer: &str, act: &str, grounds: &str, text: &impl Fn(&str) -> String) -> String {
     let (from, to, outcome) = (text("/from"), text("/to"), text("/outcome"));
     let what = if to.is_empty() { outcome } else { format!("{from} to {to}") };
     let (reason, evidence) = (text("/reason"), text("/evidence_ref"));
     let said = format!("{observer} {act}: {what}.");
     if evidence.is_empty() {
-        ended(said, &text("/proof/because"))
+        ended(said, grounds)
     } else {
         format!("{said} Reason: {}. Evidence: {evidence}.", reason.trim_end_matches('.'))
     }
@@ -234,5 +235,16 @@ mod tests {
             json!({ "outcome": "Failed", "rests_on": "absent_fence", "proof": { "because": "It never published." } });
         let said = of_event(&event(EventKind::Reconciled, Some(by_host)));
         assert_eq!(said, "rosa settled the outcome: Failed. It never published.");
+    }
+
+    #[test]
+    fn what_the_reconciler_and_recovery_record_is_told_with_its_grounds() {
+        // As `upkeep` writes it.
+        let proof = json!({ "conclusion": "identical", "sentence": "The file is there.", "observation": null });
+        let of = |kind, outcome: &str| of_event(&event(kind, Some(json!({ "outcome": outcome, "proof": proof }))));
+        assert_eq!(of(EventKind::Reconciled, "Completed"), "rosa settled the outcome: Completed. The file is there.");
+        assert!(of(EventKind::ResolvedByRecovery, "Completed").ends_with("recorded Completed. The file is there."));
+        // What it concluded and did not record is no ground of what it did record.
+        assert!(of(EventKind::ResolvedByRecovery, "OutcomeUnknown").ends_with("recorded OutcomeUnknown."));
     }
 }

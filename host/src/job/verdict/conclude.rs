@@ -13,7 +13,7 @@ use super::facts::{
 
 /// Concludes what became of an attempt that passed the publish fence, or that still owns its job.
 ///
-/// For the delivering worker at its end, and for recovery and the reconciler at any look after it. Recovery's own
+/// For recovery and the reconciler at any look after its end; [`conclude_own`] for the worker at that end. Recovery's own
 /// takeover records only `Completed` or `OutcomeUnknown`, whatever this says.
 pub const fn conclude(facts: &Facts) -> Conclusion {
     match facts.publish {
@@ -21,6 +21,21 @@ pub const fn conclude(facts: &Facts) -> Conclusion {
         Publish::Refused(form) => refused(form, facts),
         Publish::Acknowledged(form) => sent(form, true, facts),
         Publish::Unanswered(form) => sent(form, false, facts),
+    }
+}
+
+/// Concludes for the delivering worker at its own end. `interrupted`: the plugin's call did not return normally, because of a
+/// trap, a time limit, a lost session, or a failure of its own.
+///
+/// An interrupted delivery whose publish went out, or one whose publish was not answered, completes nothing by itself,
+/// whatever the worker saw then: recovery and the reconciler weigh the same facts at a look of their own. What proves
+/// that nothing was published proves it here too.
+pub const fn conclude_own(facts: &Facts, interrupted: bool) -> Conclusion {
+    match conclude(facts) {
+        Completed(_) if interrupted || matches!(facts.publish, Publish::Unanswered(_)) => {
+            Unknown(WhyUnknown::Interrupted)
+        }
+        conclusion @ (Completed(_) | NotDelivered(_) | Unknown(_)) => conclusion,
     }
 }
 

@@ -88,6 +88,8 @@ reasons! {
             "The file under the final name does not have the expected checksum.",
         TriggerNotConfirmed = "trigger_not_confirmed":
             "A trigger file that was agreed with the partner is not confirmed.",
+        Interrupted = "interrupted":
+            "The delivery was interrupted after the publish was sent; a later look weighs what the partner shows.",
         LookFailed = "look_failed":
             "The final name could not be looked at, or only too early to count.",
         NotVisible = "not_visible":

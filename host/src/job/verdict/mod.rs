@@ -1,7 +1,7 @@
 //! The verdict: what the host concludes from facts already compared.
 //!
-//! Pure functions decide: [`before_sending`] whether an attempt may send at all, [`conclude`] what became of it,
-//! [`after_removal`] the same once our own removal of the temporary file counts, [`without_fence`] for an attempt that never
+//! Pure functions decide: [`before_sending`] whether an attempt may send at all, [`conclude`] what became of it, [`conclude_own`] the
+//! same by the worker at its own end, [`after_removal`] the same once our own removal of the temporary file counts, [`without_fence`] for an attempt that never
 //! passed the publish fence, [`contradiction`] what speaks against an outcome already recorded. They take facts that are small enums, so that their whole input space is enumerated by tests and printed as a table
 //! that people review (`golden/`). [`compare`] turns documents and rows into these facts, [`acknowledgment`] reads
 //! a partner's words, [`stricter`] weighs two versions of a contract.
@@ -27,7 +27,7 @@ mod temporary_fence;
 mod tests;
 
 pub use before_sending::{Before, BeforeFacts, Intent, Likeness, Standing, before_sending};
-pub use conclude::{Lost, conclude, without_fence};
+pub use conclude::{Lost, conclude, conclude_own, without_fence};
 pub use conclusion::{Conclusion, NotDeliveredProof, Proof, WhyUnknown};
 pub use contradiction::contradiction;
 pub use facts::{

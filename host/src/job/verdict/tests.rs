@@ -7,6 +7,7 @@ use crate::job::status::{FailureReason, Status};
 
 mod after_removal;
 mod before;
+mod own_end;
 
 const COMPARED: [Compared; 3] = [Same, Different, NotShown];
 

@@ -1,0 +1,137 @@
+//! A publish that the partner's server refuses: when that proves that nothing was delivered, and when it does not.
+
+use waybill::job::evidence::{Evidence, Receipt};
+use waybill::job::status::EventKind;
+use waybill_tests::sftp_server::{Action, Behaviour, Fault, When};
+
+use super::{NOT_DELIVERED, ONE_STEP, Silent, UNKNOWN, agreed, renames};
+
+/// What comes with the refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    Nothing,
+    /// The server says no to what it did.
+    ItTookEffect,
+    /// Our temporary file is there with another size afterwards.
+    TemporaryOfAnotherSize,
+    /// Afterwards the server does not show the final name.
+    NameNotShown,
+}
+
+const REFUSED: u8 = 4;
+const PERMISSION_DENIED: u8 = 3;
+const TWO_STEPS: &str = "publishes_whole = true\none_name_space = true\nmay_remove_temporaries = true";
+
+async fn refused(behaviour: Behaviour, contract: &str, beside: Beside) -> anyhow::Result<Silent> {
+    let at = if beside == Beside::ItTookEffect { When::After } else { When::Before };
+    let mut refused = false;
+    Silent::ended(behaviour, agreed(contract), move |name, event| {
+        let final_name = event.path.ends_with(name);
+        let publish = final_name && matches!(event.action, Action::Rename | Action::Link);
+        if publish && event.when == at {
+            refused = true;
+            return Some(Fault::refuse(REFUSED, "not today"));
+        }
+        if !refused || event.when != When::Before || event.action != Action::Stat {
+            return None;
+        }
+        match (beside, final_name) {
+            (Beside::TemporaryOfAnotherSize, false) => Some(Fault::ReportSize(1)),
+            (Beside::NameNotShown, true) => Some(Fault::refuse(PERMISSION_DENIED, "hidden")),
+            _ => None,
+        }
+    })
+    .await
+}
+
+/// What the worker found at its end.
+async fn receipt(silent: &Silent) -> anyhow::Result<Receipt> {
+    let receipt = silent.evidence().await?.into_iter().rev().find_map(|one| match one {
+        Evidence::Receipt(receipt) => Some(receipt),
+        _ => None,
+    });
+    receipt.ok_or_else(|| anyhow::anyhow!("the attempt left no receipt"))
+}
+
+#[tokio::test]
+async fn del_03_a_refusal_with_everything_as_before_is_not_delivered() -> anyhow::Result<()> {
+    let kept = format!("{TWO_STEPS}\nkeeps_seconds = 3600");
+    for (behaviour, contract) in
+        [(renames(), ONE_STEP), (renames(), kept.as_str()), (Behaviour::default(), kept.as_str())]
+    {
+        let silent = refused(behaviour, contract, Beside::Nothing).await?;
+        assert_eq!(silent.stands().await?, NOT_DELIVERED, "{contract}");
+        assert_eq!(silent.detail(EventKind::Finished).await?["proof"]["code"], "refused_and_unchanged", "{contract}");
+        assert_eq!(silent.server.read(&silent.name()), None);
+        // Nothing can be published any more, so the worker clears up what it sent.
+        assert_eq!(receipt(&silent).await?.temporary_removed, Some(true), "{contract}");
+        assert_eq!(silent.server.read(&silent.temporary().await?), None);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn del_03_a_refusal_in_two_steps_proves_nothing_unless_final_names_are_kept() -> anyhow::Result<()> {
+    let collected = format!("{TWO_STEPS}\nkeeps_seconds = 3600\ncollects = true");
+    for (behaviour, contract) in
+        [(renames(), TWO_STEPS), (Behaviour::default(), ONE_STEP), (renames(), collected.as_str())]
+    {
+        let silent = refused(behaviour, contract, Beside::Nothing).await?;
+        assert_eq!(silent.stands().await?, UNKNOWN, "{contract}");
+        assert_eq!(silent.detail(EventKind::Finished).await?["proof"]["code"], "not_one_step", "{contract}");
+        // What may still be published is not for the worker to remove.
+        assert_eq!(silent.removals().await?, 0, "{contract}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn del_03_a_refusal_beside_any_change_is_unknown() -> anyhow::Result<()> {
+    for (beside, code) in [
+        (Beside::ItTookEffect, "not_as_before"),
+        (Beside::TemporaryOfAnotherSize, "temporary_not_whole"),
+        (Beside::NameNotShown, "not_visible"),
+    ] {
+        let silent = refused(renames(), ONE_STEP, beside).await?;
+        assert_eq!(silent.stands().await?, UNKNOWN, "{beside:?}");
+        assert_eq!(silent.detail(EventKind::Finished).await?["proof"]["code"], code, "{beside:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn del_03_a_refusal_whose_temporary_is_gone_is_unknown() -> anyhow::Result<()> {
+    let silent = Silent::at(renames(), agreed(ONE_STEP), When::Before, Action::Rename).await?;
+    // Somebody takes the file away, and the server has nothing to rename any more.
+    assert!(silent.server.collect(&silent.temporary().await?));
+    silent.gate.open();
+    silent.house.until_ended(silent.job).await?;
+    assert_eq!(silent.stands().await?, UNKNOWN);
+    assert_eq!(silent.detail(EventKind::Finished).await?["proof"]["code"], "temporary_not_whole");
+    Ok(())
+}
+
+#[tokio::test]
+async fn del_09_a_removal_that_the_server_did_not_confirm_is_on_record_as_tried() -> anyhow::Result<()> {
+    for fault in [Fault::refuse(REFUSED, "not today"), Fault::Cut] {
+        let mut refused = false;
+        let removal = fault.clone();
+        let silent = Silent::ended(renames(), agreed(ONE_STEP), move |name, event| {
+            if event.when != When::Before {
+                return None;
+            }
+            if event.action == Action::Rename && event.path.ends_with(name) {
+                refused = true;
+                return Some(Fault::refuse(REFUSED, "not today"));
+            }
+            (refused && event.action == Action::Remove).then(|| removal.clone())
+        })
+        .await?;
+        assert_eq!(silent.stands().await?, NOT_DELIVERED, "{fault:?}");
+        assert_eq!(receipt(&silent).await?.temporary_removed, Some(false), "{fault:?}");
+        let temporary = silent.temporary().await?;
+        assert!(silent.server.read(&temporary).is_some(), "{fault:?}");
+        assert_eq!(silent.removals().await?, 1, "{fault:?}: asked once");
+    }
+    Ok(())
+}
