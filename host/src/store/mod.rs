@@ -134,7 +134,6 @@ pub use wakeup_hints::{WakeupHint, WakeupHints, hint_wakeup, listen_wakeups};
 pub use accept_loss::{Acceptance, Accepted, LossOf, accept_loss};
 pub use acknowledgment_period::acknowledgment_period;
 pub use agreement_in_force::{AgreementInForce, agreement_in_force};
-pub use attempt_on_record::{AttemptOnRecord, attempt_on_record};
 pub use attempt_on_record::attempt_on_record;
 pub use claim_look::{DueLook, Purpose, claim_look};
 pub use clear_pause::clear_pause;
