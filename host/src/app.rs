@@ -1,10 +1,9 @@
-//! Puts a host together: pools by role, plugins, destinations kept in step, worker, dispatcher, recovery, reconciler, sweeper.
+//! Puts a host together: pools by role, plugins, registrar, worker, dispatcher, recovery, reconciler, sweeper.
 //!
 //! The only place that knows all the parts. It opens only the pools of the roles that it runs.
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
@@ -16,13 +15,13 @@ use crate::config::{self, Config};
 use crate::delivery::{Bounds, Worker, WorkerParts};
 use crate::embedded::postgres::{self, Postgres, PostgresError, SUPERUSER, Settings};
 use crate::job::status::Role;
-use crate::plugin::{Bundle, Destination, PluginSettings, Plugins};
+use crate::plugin::{PluginSettings, Plugins, Registry};
 use crate::remote::{SessionLimits, Sessions};
 use crate::spool::Spool;
-use crate::store::{self, ConnectOptions, JoinedDestination, Joining, Pool};
+use crate::store::{self, ConnectOptions, Pool};
 use crate::upkeep::{
     self, Dispatcher, DispatcherSettings, Inspector, Reconciler, ReconcilerSettings, Recovery, RecoverySettings,
-    Sweeper,
+    Registered, Registrar, Sweeper,
 };
 
 /// The database of a private PostgreSQL that the host's schema lives in.
@@ -104,6 +103,7 @@ async fn open(url: &str, role: Role, connections: u32) -> anyhow::Result<Pool> {
 
 /// A host that is ready to run.
 pub struct Host {
+    registrar: Registrar,
     worker: Worker,
     dispatcher: Dispatcher,
     recovery: Recovery,
@@ -112,6 +112,7 @@ pub struct Host {
     pools: Vec<Pool>,
     shutdown: CancellationToken,
     grace: Duration,
+    register_every: Duration,
     dispatch_every: Duration,
     recover_every: Duration,
     reconcile_every: Duration,
@@ -133,15 +134,14 @@ impl Host {
         std::fs::create_dir_all(data)
             .with_context(|| format!("the data directory {} cannot be made", data.display()))?;
         let spool = Spool::open(&data.join("spool"))?;
-        let bundles = bundles(config).await?;
-        for bundle in &bundles {
-            for destination in &bundle.destinations {
-                join(&worker_pool, bundle, destination).await?;
-            }
-        }
-        let summary = summary(&bundles);
+        let plugins = Plugins::open(&PluginSettings { cache_dir: data.join("compiled") })?;
+        let registry = Registry::default();
+        let partners = config.directories.partners.clone();
+        let registrar = Registrar::new(worker_pool.clone(), plugins, partners.clone(), registry.clone());
+        let registered = registrar.run_once().await?;
+        let summary = summary(&registry, &registered, &partners);
         let name = worker_name();
-        let inspector = Inspector::new(&bundles, SessionLimits::default());
+        let inspector = Inspector::new(registry.clone(), SessionLimits::default());
         let (recovery, reconciler) = upkeep_of(config, &name, &recovery_pool, &reconciler_pool, &inspector);
         let worker = Worker::new(WorkerParts {
             receiver: Receiver::new(worker_pool.clone(), &name, HOLD),
@@ -149,7 +149,7 @@ impl Host {
             name: name.clone(),
             pool: worker_pool.clone(),
             keeper_pool: keeper_pool.clone(),
-            bundles,
+            registry,
             means: Means {
                 spool,
                 sessions: Sessions::new(
@@ -176,6 +176,7 @@ impl Host {
         let publisher = Publisher::new(dispatcher_pool.clone());
         let dispatcher = Dispatcher::new(dispatcher_pool.clone(), publisher, settings, shutdown.clone())?;
         Ok(Self {
+            registrar,
             worker,
             dispatcher,
             sweeper: Sweeper::new(recovery_pool.clone(), Duration::from_secs(config.sweeper.threshold_seconds)),
@@ -184,6 +185,7 @@ impl Host {
             pools: vec![worker_pool, keeper_pool, dispatcher_pool, recovery_pool, reconciler_pool],
             shutdown,
             grace: config.worker.shutdown(),
+            register_every: Duration::from_secs(config.plugins.every_seconds),
             dispatch_every: Duration::from_millis(config.dispatcher.poll_milliseconds),
             recover_every: Duration::from_secs(config.recovery.every_seconds),
             reconcile_every: Duration::from_secs(config.reconciler.every_seconds),
@@ -192,7 +194,7 @@ impl Host {
         })
     }
 
-    /// What this host serves, in words.
+    /// What this host serves at its start, in words.
     pub fn summary(&self) -> String {
         self.summary.clone()
     }
@@ -200,6 +202,8 @@ impl Host {
     /// Runs until the shutdown. True if nothing was under way at its end.
     pub async fn run(self) -> bool {
         let signal = upkeep::Signal::default();
+        let registering =
+            upkeep::keep("registrar", self.register_every, &signal, &self.shutdown, || self.registrar.run_once());
         let dispatching =
             upkeep::keep("dispatcher", self.dispatch_every, &signal, &self.shutdown, || self.dispatcher.run_once());
         let sweeping = upkeep::keep("sweeper", self.sweep_every, &signal, &self.shutdown, || self.sweeper.run_once());
@@ -208,7 +212,8 @@ impl Host {
         let reconciling =
             upkeep::keep("reconciler", self.reconcile_every, &signal, &self.shutdown, || self.reconciler.run_once());
         let working = self.worker.run(self.shutdown.clone(), self.grace);
-        let ((), (), (), (), ended) = tokio::join!(dispatching, recovering, reconciling, sweeping, working);
+        let ((), (), (), (), (), ended) =
+            tokio::join!(registering, dispatching, recovering, reconciling, sweeping, working);
         for pool in self.pools {
             pool.close().await;
         }
@@ -243,63 +248,25 @@ fn upkeep_of(
     )
 }
 
-async fn bundles(config: &Config) -> anyhow::Result<Vec<Arc<Bundle>>> {
-    let partners = &config.directories.partners;
-    let plugins = Plugins::open(&PluginSettings { cache_dir: config.directories.data.join("compiled") })?;
-    let loaded = plugins.load(partners).await?;
-    if loaded.bundles.is_empty() {
-        let why = match loaded.refused.first() {
-            None => format!(
-                "the partners directory {} is empty; put a partner's bundle there: a directory with partner.toml, builder.wasm, destination.wasm and destinations.toml",
-                partners.display()
-            ),
-            Some(first) => {
-                format!("no bundle in the partners directory {} can be served; the first: {first}", partners.display())
-            }
-        };
-        bail!(why);
-    }
-    Ok(loaded.bundles)
-}
-
-async fn join(pool: &Pool, bundle: &Bundle, destination: &Destination) -> anyhow::Result<()> {
-    let joined = JoinedDestination {
-        id: destination.id,
-        tenant: destination.tenant,
-        name: destination.name.clone(),
-        partner: bundle.partner.clone(),
-        revision: i32::try_from(bundle.manifest.revision).unwrap_or(i32::MAX),
-        manifest: serde_json::to_value(&bundle.manifest)?,
-        contract: serde_json::to_value(&bundle.manifest.contract)?,
-        rules: serde_json::to_value(&destination.rules)?,
-        digests: serde_json::to_value(&destination.digests)?,
-        endpoint: format!("{}:{}", destination.endpoint.host, destination.endpoint.port),
-    };
-    let name = &destination.name;
-    match store::upsert_destination(pool, &joined).await? {
-        Joining::Joined => Ok(()),
-        Joining::Older { in_force } => {
-            tracing::warn!(destination = %destination.id, name, revision = joined.revision, in_force, "another host has a newer manifest, which stays in force in the database; update this host's bundle");
-            Ok(())
-        }
-        Joining::Foreign => bail!(
-            "the destination {} ({name}) belongs to another tenant or partner in the database; an id never changes hands, so give it a new one in destinations.toml",
-            destination.id
-        ),
-        Joining::NameTaken => bail!(
-            "the tenant {} has another destination named {name:?} in the database; choose another name in destinations.toml",
-            destination.tenant
-        ),
-    }
-}
-
-fn summary(bundles: &[Arc<Bundle>]) -> String {
-    let mut text = format!("serving {} partners:\n", bundles.len());
-    for bundle in bundles {
+fn summary(registry: &Registry, registered: &[Registered], partners: &Path) -> String {
+    let bundles = registry.bundles();
+    let mut text = format!("serving {} partners from {}, which is watched:\n", bundles.len(), partners.display());
+    // Writing to a string cannot fail.
+    for bundle in &bundles {
         for destination in &bundle.destinations {
-            // Writing to a string cannot fail.
             let _ = writeln!(text, "  {} → {} ({})", bundle.partner, destination.name, destination.id);
         }
+    }
+    for refused in registered {
+        if let Registered::Refused { why, .. } = refused {
+            let _ = writeln!(text, "  {why}");
+        }
+    }
+    if bundles.is_empty() {
+        let _ = writeln!(
+            text,
+            "  nothing can be delivered until a bundle is put there: a directory with partner.toml, builder.wasm, destination.wasm and destinations.toml"
+        );
     }
     text
 }

@@ -17,14 +17,11 @@ use waybill::broker::{Publisher, Receiver};
 use waybill::delivery::{Bounds, Worker, WorkerParts};
 use waybill::job::model::Job;
 use waybill::job::status::{Role, Status};
-use waybill::plugin::{Bundle, PluginSettings, Plugins};
+use waybill::plugin::{Bundle, PluginSettings, Plugins, Registry};
 use waybill::remote::{SessionLimits, Sessions};
 use waybill::spool::Spool;
-use waybill::store::{
-    self, AttemptEvent, Cancellation, CancellationRequest, ConnectOptions, Creation, JoinedDestination, Joining,
-    NewJob, Pool,
-};
-use waybill::upkeep::{Dispatcher, DispatcherSettings};
+use waybill::store::{self, AttemptEvent, Cancellation, CancellationRequest, ConnectOptions, Creation, NewJob, Pool};
+use waybill::upkeep::{Dispatcher, DispatcherSettings, Registered, Registrar};
 
 use crate::services::TestDirectory;
 use crate::{Database, Proxy, SftpServer, Sshd, wait};
@@ -125,7 +122,10 @@ pub struct House {
     pub database: Database,
     pub admin: PgPool,
     pub api: Pool,
+    /// The bundle that it was built with.
     pub bundle: Arc<Bundle>,
+    /// What its workers serve now.
+    pub registry: Registry,
     pub(crate) plan: Plan,
     directory: TestDirectory,
 }
@@ -192,11 +192,29 @@ impl House {
                  [destination.queries.rows]\nurl = '{url}'\nsql = '{sql}'\n"
             ),
         )?;
-        let bundle = load(&directory.path().join("partners"), &directory.path().join("compiled")).await?;
+        let registry = Registry::default();
+        let registrar =
+            registrar(&database, &directory.path().join("partners"), &directory.path().join("compiled"), &registry)
+                .await?;
+        for registered in registrar.run_once().await? {
+            if let Registered::Refused { why, .. } = registered {
+                anyhow::bail!("{why}");
+            }
+        }
+        let bundle = registry.bundles().into_iter().next().context("no bundle was loaded")?;
         let api = database.store(Role::Api).await?;
-        let house = Self { database, admin, api, bundle, plan, directory };
-        house.join().await?;
-        Ok(house)
+        Ok(Self { database, admin, api, bundle, registry, plan, directory })
+    }
+
+    /// Where its bundles lie.
+    pub fn partners(&self) -> PathBuf {
+        self.directory.path().join("partners")
+    }
+
+    /// What keeps its registry in step with its partners directory, one run at a time.
+    pub async fn registrar(&self) -> anyhow::Result<Registrar> {
+        let compiled = self.directory.path().join("compiled");
+        registrar(&self.database, &self.partners(), &compiled, &self.registry).await
     }
 
     /// A job as the API creates it.
@@ -289,7 +307,7 @@ impl House {
             poll: Duration::from_millis(50),
             pool,
             keeper_pool,
-            bundles: vec![Arc::clone(&self.bundle)],
+            registry: self.registry.clone(),
             means: Means {
                 spool: Spool::open(&self.spool())?,
                 sessions: Sessions::new(SessionLimits::default(), Duration::from_secs(60)),
@@ -368,37 +386,16 @@ impl House {
         }
         Ok(bytes)
     }
-
-    async fn join(&self) -> anyhow::Result<()> {
-        let pool = self.database.store(Role::Worker).await?;
-        for destination in &self.bundle.destinations {
-            let joined = JoinedDestination {
-                id: destination.id,
-                tenant: destination.tenant,
-                name: destination.name.clone(),
-                partner: self.bundle.partner.clone(),
-                revision: 1,
-                manifest: serde_json::to_value(&self.bundle.manifest)?,
-                contract: serde_json::to_value(&self.bundle.manifest.contract)?,
-                rules: serde_json::to_value(&destination.rules)?,
-                digests: serde_json::to_value(&destination.digests)?,
-                endpoint: format!("{}:{}", destination.endpoint.host, destination.endpoint.port),
-            };
-            let answer = store::upsert_destination(&pool, &joined).await?;
-            anyhow::ensure!(answer == Joining::Joined, "the destination was not joined: {answer:?}");
-        }
-        pool.close().await;
-        Ok(())
-    }
 }
 
-async fn load(partners: &Path, compiled: &Path) -> anyhow::Result<Arc<Bundle>> {
+async fn registrar(
+    database: &Database,
+    partners: &Path,
+    compiled: &Path,
+    registry: &Registry,
+) -> anyhow::Result<Registrar> {
     let plugins = Plugins::open(&PluginSettings { cache_dir: compiled.to_owned() })?;
-    let loaded = plugins.load(partners).await?;
-    if let Some(refused) = loaded.refused.first() {
-        anyhow::bail!("{refused}");
-    }
-    loaded.bundles.into_iter().next().context("no bundle was loaded")
+    Ok(Registrar::new(database.store(Role::Worker).await?, plugins, partners.to_owned(), registry.clone()))
 }
 
 /// The tenant's data: contacts of this tenant and of another one, which must never be seen.

@@ -37,7 +37,7 @@ impl House {
     }
 
     fn inspector(&self) -> Inspector {
-        Inspector::new(&[std::sync::Arc::clone(&self.bundle)], SessionLimits::default())
+        Inspector::new(self.registry.clone(), SessionLimits::default())
     }
 
     /// Whether looking at a job's attempt has ended, and who holds its look.

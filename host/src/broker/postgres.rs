@@ -110,17 +110,19 @@ impl Subscription {
         &self.receiver
     }
 
-    /// Waits until something is ready for these destinations. It listens before it looks, so that nothing published in
-    /// between waits for the next poll. May be dropped, as [`Receiver::receive`] may.
-    pub async fn next(&mut self, served: &[Uuid], most: u32) -> Result<Vec<Wakeup>, BrokerError> {
+    /// Waits until something is ready for what is served. It listens before it looks, so that nothing published in
+    /// between waits for the next poll. What is served is asked before each look. May be dropped, as
+    /// [`Receiver::receive`] may.
+    pub async fn next(&mut self, served: impl Fn() -> Vec<Uuid>, most: u32) -> Result<Vec<Wakeup>, BrokerError> {
         loop {
             self.listen().await;
-            let received = self.receiver.receive(served, most).await?;
+            let served = served();
+            let received = self.receiver.receive(&served, most).await?;
             if !received.is_empty() {
                 return Ok(received);
             }
             // Running out is the poll.
-            let _ = tokio::time::timeout(self.poll, self.hint(served)).await;
+            let _ = tokio::time::timeout(self.poll, self.hint(&served)).await;
         }
     }
 

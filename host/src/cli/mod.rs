@@ -10,6 +10,7 @@ mod explain;
 mod job;
 mod migrate;
 mod output;
+mod partner;
 mod plugin;
 mod serve;
 
@@ -61,13 +62,16 @@ enum Command {
     /// How destinations stand, and saying that one is mended.
     #[command(subcommand)]
     Destination(destination::DestinationCommand),
+    /// The bundles in the partners directory, what their servers were shown to do, and the operator's switch.
+    #[command(subcommand)]
+    Partner(partner::PartnerCommand),
     /// After a restore or failover: what waits for a person, and saying what was lost.
     #[command(subcommand)]
     Database(database::DatabaseCommand),
     /// Create, look at and cancel jobs.
     #[command(subcommand)]
     Job(job::JobCommand),
-    /// For the authors of bundles: test one alone, without a database.
+    /// For the authors of bundles: test one alone, and see what it is, without a database.
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
     /// Show it all working: a private PostgreSQL, private OpenSSH servers, three partners, some thirty jobs, killed workers.
@@ -118,6 +122,7 @@ async fn run(common: &Common, output: &Output, command: Command) -> anyhow::Resu
         Command::Migrate(command) => command.run(&config()?, common.embedded, output).await,
         Command::Serve(command) => command.run(config()?, common.embedded, output).await,
         Command::Destination(command) => command.run(&config()?, common.embedded, output).await,
+        Command::Partner(command) => command.run(&config()?, common.embedded, output).await,
         Command::Database(command) => command.run(&config()?, common.embedded, output).await,
         Command::Job(command) => command.run(&config()?, common.embedded, output).await,
         Command::Plugin(command) => command.run(output).await,

@@ -16,6 +16,7 @@ use crate::job::status::Role;
 pub struct Config {
     pub database: Database,
     pub directories: Directories,
+    pub plugins: Plugins,
     pub worker: Worker,
     pub dispatcher: Dispatcher,
     pub sweeper: Sweeper,
@@ -39,6 +40,20 @@ pub struct Directories {
     pub partners: PathBuf,
     /// Spool, compiled plugins, and the embedded database. `WAYBILL_DATA` overrides it.
     pub data: PathBuf,
+}
+
+/// `[plugins]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Plugins {
+    /// How often the partners directory is looked at. A change takes effect once two looks found it the same.
+    pub every_seconds: u64,
+}
+
+impl Default for Plugins {
+    fn default() -> Self {
+        Self { every_seconds: 2 }
+    }
 }
 
 /// `[worker]`
@@ -167,6 +182,8 @@ pub enum ConfigError {
         "no database is named; set [database] url in the configuration or WAYBILL_DATABASE_URL, or use --embedded for a private one"
     )]
     NoDatabase,
+    #[error("[plugins] every_seconds must be at least 1")]
+    Plugins,
     #[error("[sweeper] every_seconds must be at least 1")]
     Sweeper,
     #[error("[recovery] every_seconds must be at least 1")]
@@ -219,6 +236,9 @@ impl Config {
         }
         if worker.max_attempts < 1 {
             return wrong("max_attempts must be at least 1");
+        }
+        if self.plugins.every_seconds == 0 {
+            return Err(ConfigError::Plugins);
         }
         if self.sweeper.every_seconds == 0 {
             return Err(ConfigError::Sweeper);

@@ -4,7 +4,6 @@
 //! another, or no longer queued. It is handed back with a delay while policy says later, and left alone where the claim's
 //! answer was lost, so that it comes again.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ use crate::attempt::{self, Means, Stop, StopReason, Terminal, Work};
 use crate::broker::{Receiver, Subscription, Wakeup};
 use crate::job::model::ClaimedJob;
 use crate::job::status::Status;
-use crate::plugin::{Bundle, Destination};
+use crate::plugin::{Registry, Served};
 use crate::policy::{self, Clock, Decision, DestinationFacts, DestinationRules, Facts, Load, Pause, State, Weekday};
 use crate::store::{self, Claim, PolicyFacts, Pool, Write};
 
@@ -35,8 +34,8 @@ pub struct WorkerParts {
     pub receiver: Receiver,
     /// How often wake-ups are looked for without a hint.
     pub poll: Duration,
-    /// What this host can serve.
-    pub bundles: Vec<Arc<Bundle>>,
+    /// What this host can serve; it changes while the worker runs.
+    pub registry: Registry,
     pub means: Means,
     pub lease: Duration,
     pub renew_every: Duration,
@@ -58,7 +57,7 @@ struct Shared {
     name: String,
     pool: Pool,
     receiver: Receiver,
-    served: HashMap<Uuid, (Arc<Bundle>, Arc<Destination>)>,
+    registry: Registry,
     means: Means,
     lease: Duration,
     keeper: Keeper,
@@ -76,12 +75,6 @@ const PROBE_AGAIN: Duration = Duration::from_secs(15);
 
 impl Worker {
     pub fn new(parts: WorkerParts) -> Self {
-        let served = parts
-            .bundles
-            .iter()
-            .flat_map(|bundle| bundle.destinations.iter().map(move |destination| (bundle, destination)))
-            .map(|(bundle, destination)| (destination.id, (Arc::clone(bundle), Arc::clone(destination))))
-            .collect();
         let watcher = match parts.watch_stop_every {
             Some(every) => StopWatcher::start(asked(parts.pool.clone()), every),
             None => StopWatcher::disabled(),
@@ -91,7 +84,7 @@ impl Worker {
             pauses: Pauses::new(parts.pool.clone()),
             pool: parts.pool,
             receiver: parts.receiver,
-            served,
+            registry: parts.registry,
             means: parts.means,
             keeper: Keeper::start(renewals(parts.keeper_pool, parts.lease), parts.renew_every),
             lease: parts.lease,
@@ -110,9 +103,8 @@ impl Worker {
     /// Receives and runs until `shutdown`, then hands back what is being prepared and waits at most `grace` for
     /// deliveries under way. True if all of them ended; what did not is left to recovery.
     pub async fn run(&self, shutdown: CancellationToken, grace: Duration) -> bool {
-        let destinations: Vec<Uuid> = self.shared.served.keys().copied().collect();
         let mut subscription = self.shared.receiver.clone().subscribe(self.poll);
-        while let Some(received) = self.receive(&mut subscription, &destinations, &shutdown).await {
+        while let Some(received) = self.receive(&mut subscription, &shutdown).await {
             for (wakeup, permit) in received {
                 let shared = Arc::clone(&self.shared);
                 self.attempts.spawn(async move {
@@ -132,7 +124,6 @@ impl Worker {
     async fn receive(
         &self,
         subscription: &mut Subscription,
-        destinations: &[Uuid],
         shutdown: &CancellationToken,
     ) -> Option<Vec<(Wakeup, OwnedSemaphorePermit)>> {
         loop {
@@ -149,7 +140,7 @@ impl Worker {
             let received = tokio::select! {
                 biased;
                 () = shutdown.cancelled() => return None,
-                received = subscription.next(destinations, most) => received,
+                received = subscription.next(|| self.shared.registry.destinations(), most) => received,
             };
             match received {
                 Ok(wakeups) if wakeups.is_empty() => {}
@@ -176,9 +167,9 @@ impl Shared {
                 }
             }
             Next::LeaveIt => {}
-            Next::Run { job, was_paused } => {
+            Next::Run { job, served, was_paused } => {
                 self.settle(&wakeup).await;
-                self.attempt(*job, was_paused).await;
+                self.attempt(*job, served, was_paused).await;
             }
         }
     }
@@ -192,16 +183,17 @@ impl Shared {
 
     /// Up to cutoff 1: the row, policy, the claim.
     async fn consider(&self, wakeup: &Wakeup) -> Next {
-        let rules = self.served.get(&wakeup.destination).map(|(_, destination)| &destination.rules);
-        let rate_period = rules.and_then(|rules| rules.rate).map(|rate| Duration::from_secs(rate.seconds.into()));
+        let rate = self.registry.find(wakeup.destination).and_then(|served| served.destination.rules.rate);
+        let rate_period = rate.map(|rate| Duration::from_secs(rate.seconds.into()));
         let read = match store::policy_facts(&self.pool, wakeup.job, rate_period).await {
             Ok(Some(read)) if read.status == Status::Queued => read,
             Ok(_) => return Next::Settle,
             Err(error) => return self.leave(wakeup, &error),
         };
-        let served = self.served.get(&read.destination);
+        // From here to its end this attempt works with what is served at this moment.
+        let served = self.registry.find(read.destination);
         let unruled = DestinationRules::default();
-        let rules = served.map_or(&unruled, |(_, destination)| &destination.rules);
+        let rules = served.as_ref().map_or(&unruled, |served| &served.destination.rules);
         let facts = facts(&read, served.is_some(), rules);
         let decision = policy::evaluate(&facts);
         match decision {
@@ -222,11 +214,12 @@ impl Shared {
                 Next::HandBack(after)
             }
             Decision::Allow => {
-                let Some((_, destination)) = served else { return Next::HandBack(LOOK_AGAIN) };
-                if policy::is_probe(&facts) && !self.takes_the_probe(read.destination, wakeup.job).await {
+                let is_probe = policy::is_probe(&facts);
+                let Some(served) = served else { return Next::HandBack(LOOK_AGAIN) };
+                if is_probe && !self.takes_the_probe(read.destination, wakeup.job).await {
                     return Next::HandBack(PROBE_AGAIN);
                 }
-                self.claim(wakeup, read.version, destination, read.pause.is_some()).await
+                self.claim(wakeup, read.version, served, read.pause.is_some()).await
             }
         }
     }
@@ -243,7 +236,7 @@ impl Shared {
     }
 
     /// Cutoff 1.
-    async fn claim(&self, wakeup: &Wakeup, version: i32, destination: &Destination, was_paused: bool) -> Next {
+    async fn claim(&self, wakeup: &Wakeup, version: i32, served: Served, was_paused: bool) -> Next {
         let attempt = Uuid::now_v7();
         let claim = Claim {
             job: wakeup.job,
@@ -251,12 +244,12 @@ impl Shared {
             attempt,
             worker: self.name.clone(),
             lease: self.lease,
-            digests: destination.digests.clone(),
+            digests: served.destination.digests.clone(),
         };
         match store::claim(&self.pool, claim).await {
             Ok(Write::Written(claimed)) => {
                 tracing::info!(job = %claimed.id, attempt = %attempt, count = claimed.attempt_count, from = "Queued", to = "Running", "claimed");
-                Next::Run { job: Box::new(claimed), was_paused }
+                Next::Run { job: Box::new(claimed), served, was_paused }
             }
             // Still queued on the same terms, for a reason that policy did not see: the wake-up must not be lost.
             Ok(Write::Refused(found)) if found.status == Status::Queued && found.version == version => {
@@ -275,8 +268,8 @@ impl Shared {
     }
 
     /// From the confirmed claim to the attempt's last write.
-    async fn attempt(&self, job: ClaimedJob, was_paused: bool) {
-        let Some((bundle, destination)) = self.served.get(&job.destination) else { return };
+    async fn attempt(&self, job: ClaimedJob, served: Served, was_paused: bool) {
+        let Served { bundle, destination } = served;
         let stop = Stop::new();
         let lease = self.keeper.keep(job.id, job.attempt, stop.clone());
         let _watched = self.watcher.watch(job.attempt, stop.clone());
@@ -294,13 +287,7 @@ impl Shared {
             pauses: self.pauses.clone(),
             was_paused,
         });
-        let work = Work {
-            job,
-            bundle: Arc::clone(bundle),
-            destination: Arc::clone(destination),
-            means: self.means.clone(),
-            stop: stop.clone(),
-        };
+        let work = Work { job, bundle, destination, means: self.means.clone(), stop: stop.clone() };
         let run = attempt::run(&work, record);
         let shutting_down = async {
             self.shutdown.cancelled().await;
@@ -323,8 +310,9 @@ enum Next {
     HandBack(Duration),
     /// Nothing is known: it comes again by itself.
     LeaveIt,
-    /// Claimed. `was_paused`: its destination could not be reached lately, and this job tries it.
-    Run { job: Box<ClaimedJob>, was_paused: bool },
+    /// Claimed, to be worked on with what was served then. `was_paused`: its destination could not be reached lately, and
+    /// this job tries it.
+    Run { job: Box<ClaimedJob>, served: Served, was_paused: bool },
 }
 
 /// What was read, as policy sees it.

@@ -173,7 +173,7 @@ fn failed(state: &State, stop: Option<&CancellationToken>, failure: Failure) -> 
         return CallError::Host { what: fault.to_owned() };
     }
     let (kind, text) = typed_failure(failure);
-    CallError::Failed { kind, text }
+    CallError::Failed { kind, text: state.words(&text) }
 }
 
 fn trapped(state: &State, error: &wasmtime::Error) -> CallError {

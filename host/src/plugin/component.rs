@@ -11,10 +11,39 @@ use wit_component::{ComponentEncoder, DecodedWasm};
 
 /// The package that plugins are written against.
 const PACKAGE: &str = "waybill:partner";
-/// The versions of it that this host serves, as text.
-const SERVED: [&str; 1] = ["0.1.0"];
 /// Larger files are refused before they are read into a compiler. Python guests, the largest seen, have 18 MiB.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
+
+/// The versions of it that this host serves, each by an adapter of its own. A plugin says in its imports which one it
+/// was built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ContractVersion {
+    V0_1_0,
+}
+
+impl ContractVersion {
+    pub const ALL: [Self; 1] = [Self::V0_1_0];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V0_1_0 => "0.1.0",
+        }
+    }
+
+    /// All versions that are served, for a sentence.
+    fn served() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
+}
+
+/// A component that fits its world by name.
+pub(super) struct Admitted {
+    /// The component's bytes; a core module's are encoded.
+    pub component: Vec<u8>,
+    pub version: ContractVersion,
+    /// What it imports, by name.
+    pub imports: Vec<String>,
+}
 
 /// What a component must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,13 +83,13 @@ impl World {
 }
 
 /// The component's bytes, checked by name against its world. The error continues a sentence that begins with the file.
-pub(super) fn admit(engine: &Engine, bytes: Vec<u8>, world: World) -> Result<Vec<u8>, String> {
+pub(super) fn admit(engine: &Engine, bytes: Vec<u8>, world: World) -> Result<Admitted, String> {
     // The decoders were seen to panic on a truncated module; a panic here is one more way to say that a file is broken.
     std::panic::catch_unwind(AssertUnwindSafe(|| admit_unguarded(engine, bytes, world)))
         .unwrap_or_else(|_| Err("is broken in a way that no decoder foresaw; build it again".to_owned()))
 }
 
-fn admit_unguarded(engine: &Engine, bytes: Vec<u8>, world: World) -> Result<Vec<u8>, String> {
+fn admit_unguarded(engine: &Engine, bytes: Vec<u8>, world: World) -> Result<Admitted, String> {
     if Engine::detect_precompiled(&bytes).is_some() || bytes.starts_with(b"\x7fELF") {
         return Err(
             "is compiled code; give the .wasm that it was compiled from, because compiled code cannot be checked"
@@ -72,8 +101,8 @@ fn admit_unguarded(engine: &Engine, bytes: Vec<u8>, world: World) -> Result<Vec<
         Some(b"\0asm\x0d\0\x01\0") => bytes,
         _ => return Err("is not WebAssembly: it begins with other bytes than a module or a component".to_owned()),
     };
-    check_names(&component, world)?;
-    Ok(component)
+    let (version, imports) = check_names(&component, world)?;
+    Ok(Admitted { component, version, imports })
 }
 
 fn encode(engine: &Engine, module: &[u8]) -> Result<Vec<u8>, String> {
@@ -102,7 +131,7 @@ pub(super) fn one_line(text: &str) -> String {
     joined.chars().take(400).collect()
 }
 
-fn check_names(component: &[u8], world: World) -> Result<(), String> {
+fn check_names(component: &[u8], world: World) -> Result<(ContractVersion, Vec<String>), String> {
     let decoded = wit_component::decode(component)
         .map_err(|error| format!("is no component that can be read: {}", first_and_root(error.as_ref())))?;
     let DecodedWasm::Component(resolve, id) = decoded else {
@@ -115,23 +144,43 @@ fn check_names(component: &[u8], world: World) -> Result<(), String> {
     let imports: Vec<String> = found.imports.keys().map(name_of).collect();
     let exports: Vec<String> = found.exports.keys().map(name_of).collect();
     // The version first: a plugin for another version fails every other check too.
-    imports.iter().chain(&exports).try_for_each(|name| check_version(name))?;
+    let version = version_of(imports.iter().chain(&exports))?;
     check_not_swapped(&exports, world)?;
     check_imports(&imports, world)?;
-    check_exports(&exports, world)
+    check_exports(&exports, world, version)?;
+    Ok((version, imports))
 }
 
-fn check_version(name: &str) -> Result<(), String> {
-    let Some(rest) = name.strip_prefix(PACKAGE) else { return Ok(()) };
-    let version = rest.split_once('@').map(|(_, version)| version);
-    match version {
-        Some(version) if SERVED.contains(&version) => Ok(()),
-        Some(version) => Err(format!(
-            "was built for {PACKAGE} {version}, and this host serves {}; build it against one of these",
-            SERVED.join(", ")
-        )),
-        None => Err(format!("uses {name} without a version; this host serves {PACKAGE} {}", SERVED.join(", "))),
+/// The one version that all names of the package carry. Without any such name the checks that follow say what is missing.
+fn version_of<'a>(names: impl Iterator<Item = &'a String>) -> Result<ContractVersion, String> {
+    let mut found = None;
+    for name in names {
+        let Some(version) = version_in(name)? else { continue };
+        if found.is_some_and(|found| found != version) {
+            return Err(format!(
+                "uses two versions of {PACKAGE} at once; build it against one of {}",
+                ContractVersion::served()
+            ));
+        }
+        found = Some(version);
     }
+    Ok(found.unwrap_or(ContractVersion::V0_1_0))
+}
+
+fn version_in(name: &str) -> Result<Option<ContractVersion>, String> {
+    let Some(rest) = name.strip_prefix(PACKAGE) else { return Ok(None) };
+    let Some((_, version)) = rest.split_once('@') else {
+        let served = ContractVersion::served();
+        return Err(format!("uses {} without a version; this host serves {PACKAGE} {served}", one_line(name)));
+    };
+    let known = ContractVersion::ALL.into_iter().find(|served| served.name() == version);
+    known.map(Some).ok_or_else(|| {
+        format!(
+            "was built for {PACKAGE} {}, and this host serves {}; build it against one of these",
+            one_line(version),
+            ContractVersion::served()
+        )
+    })
 }
 
 /// The two files of a bundle are easily swapped, and every other message would mislead then.
@@ -147,12 +196,12 @@ fn check_not_swapped(exports: &[String], world: World) -> Result<(), String> {
     ))
 }
 
-fn check_exports(exports: &[String], world: World) -> Result<(), String> {
+fn check_exports(exports: &[String], world: World, version: ContractVersion) -> Result<(), String> {
     let Some(missing) = first_missing(exports, world) else { return Ok(()) };
     Err(format!(
         "does not export `{missing}`, which the world `{}` of {PACKAGE} {} demands (it exports {})",
         world.name(),
-        SERVED.join(", "),
+        version.name(),
         if exports.is_empty() { "nothing".to_owned() } else { one_line(&exports.join(", ")) }
     ))
 }
@@ -195,26 +244,29 @@ mod tests {
     #[test]
     fn what_is_not_webassembly_is_told() {
         let engine = Engine::default();
-        assert!(admit(&engine, b"MZ".to_vec(), World::Builder).unwrap_err().contains("not WebAssembly"));
-        assert!(admit(&engine, Vec::new(), World::Builder).unwrap_err().contains("not WebAssembly"));
-        assert!(admit(&engine, b"\x7fELF and more".to_vec(), World::Builder).unwrap_err().contains("compiled code"));
-        let module = admit(&engine, b"\0asm\x01\0\0\0".to_vec(), World::Builder).unwrap_err();
+        let refused = |bytes: &[u8]| admit(&engine, bytes.to_vec(), World::Builder).err().unwrap();
+        assert!(refused(b"MZ").contains("not WebAssembly"));
+        assert!(refused(b"").contains("not WebAssembly"));
+        assert!(refused(b"\x7fELF and more").contains("compiled code"));
+        let module = refused(b"\0asm\x01\0\0\0");
         assert!(module.contains("core module") || module.contains("does not export"), "{module}");
     }
 
     #[test]
     fn a_component_without_exports_is_told_what_is_missing() {
         let engine = Engine::default();
-        let error = admit(&engine, b"\0asm\x0d\0\x01\0".to_vec(), World::Destination).unwrap_err();
+        let error = admit(&engine, b"\0asm\x0d\0\x01\0".to_vec(), World::Destination).err().unwrap();
         assert!(error.contains("`final-name`"), "{error}");
     }
 
     #[test]
     fn another_version_is_told_with_those_that_are_served() {
-        let error = check_version("waybill:partner/types@0.2.0").unwrap_err();
-        assert!(error.contains("0.2.0") && error.contains("serves 0.1.0"), "{error}");
-        assert!(check_version("waybill:partner/types@0.1.0").is_ok());
-        assert!(check_version("wasi:cli/environment@0.2.0").is_ok(), "told later, as an import");
+        let version = |name: &str| version_of([name.to_owned()].iter());
+        let error = version("waybill:partner/types@0.9.0").unwrap_err();
+        assert!(error.contains("0.9.0") && error.contains("serves 0.1.0"), "{error}");
+        assert_eq!(version("waybill:partner/types@0.1.0"), Ok(ContractVersion::V0_1_0));
+        assert!(version("waybill:partner/types").unwrap_err().contains("without a version"));
+        assert!(version("wasi:cli/environment@0.2.0").is_ok(), "told later, as an import");
     }
 
     #[test]

@@ -25,8 +25,8 @@ const TABLE_ELEMENTS: usize = 100_000;
 /// Core instances, memories and tables in one call. The adapters around a JavaScript or Python guest need about ten.
 const INSTANCES: usize = 64;
 
-/// Sets the engine up and starts its ticker, which ends with the engine.
-pub(super) fn start() -> Result<Engine, PluginError> {
+/// What guests may be made of.
+pub(super) fn config() -> Config {
     let mut config = Config::new();
     config.epoch_interruption(true);
     config.concurrency_support(false);
@@ -35,7 +35,12 @@ pub(super) fn start() -> Result<Engine, PluginError> {
     config.wasm_relaxed_simd(false);
     config.wasm_tail_call(false);
     config.wasm_multi_memory(false);
-    let engine = Engine::new(&config).map_err(PluginError::Engine)?;
+    config
+}
+
+/// Sets the engine up and starts its ticker, which ends with the engine.
+pub(super) fn start() -> Result<Engine, PluginError> {
+    let engine = Engine::new(&config()).map_err(PluginError::Engine)?;
     let weak = engine.weak();
     std::thread::Builder::new()
         .name("plugin-epoch".to_owned())

@@ -59,4 +59,7 @@ pub enum BundleFault {
     DestinationTaken { destination: uuid::Uuid, holder: String },
     #[error("the partner name {partner:?} is already used by bundle {holder}; choose another in partner.toml")]
     PartnerTaken { partner: String, holder: String },
+    /// What the database has on record of its destinations speaks against it.
+    #[error("{what}")]
+    OnRecord { what: String },
 }

@@ -1,7 +1,8 @@
 //! Plugins: a partner's bundle on disk, its components in a sandbox, and the calls into them.
 //!
-//! [`Plugins`] reads the partners directory and refuses what is broken, bundle by bundle. A [`Bundle`] is immutable and
-//! shared, so that a running attempt keeps the components that it started with. Each call gets a store of its own
+//! [`Plugins`] reads a bundle or refuses it, [`Scanner`] notices what changed in the partners directory, and the
+//! [`Registry`] holds what is served now. A [`Bundle`] is immutable and shared, so that a running attempt keeps the
+//! components that it started with. Each call gets a store of its own
 //! with a limit on time, memory, output and log lines, and the store is thrown away with the call.
 //!
 //! The rule kept here: a plugin holds no credential, no socket, no file and no clock, and a call before cutoff 2 is
@@ -17,20 +18,27 @@ mod destinations;
 mod document;
 mod engine;
 mod error;
+mod examine;
 mod manifest;
 mod measure;
 mod patterns;
 mod registry;
 mod rehearsed;
 mod reported;
+mod scan;
+mod served;
 mod worlds;
 
 pub use bundle::{Built, Bundle};
 pub use call::{CallError, FailureKind, LimitKind};
+pub use component::ContractVersion;
 pub use destinations::{Destination, OpenQuery};
 pub use document::DocumentError;
 pub use error::{BundleError, BundleFault, PluginError};
+pub use examine::{Examined, ExaminedComponent, examine, examine_all};
 pub use manifest::{Limits, Manifest, NamePatterns};
 pub use measure::{Asked, Measured, Meter};
 pub use registry::{Loaded, PluginSettings, Plugins};
 pub use reported::{Reported, ReportedAcknowledgment};
+pub use scan::{Contents, Scanner};
+pub use served::{Registry, Served};

@@ -12,11 +12,12 @@ use super::bindings::builder::{Builder, BuilderPre};
 use super::bindings::destination::{Destination as DestinationWorld, DestinationPre};
 use super::bundle::{Bundle, Prepared};
 use super::cache::Cache;
-use super::component::{self, World};
+use super::component::{self, Admitted, ContractVersion, World};
 use super::destinations::{self, Shared};
 use super::engine;
 use super::error::{BundleError, BundleFault, PluginError};
 use super::manifest::{self, ComponentFile, Manifest};
+use super::scan::bundle_directories;
 use super::worlds::State;
 use crate::job::facts::Sha256;
 
@@ -84,7 +85,7 @@ impl Plugins {
     pub async fn load(&self, partners_dir: &Path) -> Result<Loaded, PluginError> {
         let mut loaded = Loaded::default();
         for directory in bundle_directories(partners_dir)? {
-            match self.load_one(&directory).await.and_then(|bundle| check_against(&loaded.bundles, bundle)) {
+            match self.load_one(&directory).await.and_then(|bundle| bundle.beside(&loaded.bundles)) {
                 Ok(bundle) => loaded.bundles.push(Arc::new(bundle)),
                 Err(refused) => {
                     tracing::error!(bundle = %refused.bundle, "{refused}");
@@ -128,40 +129,29 @@ impl Plugins {
     }
 }
 
-fn bundle_directories(partners_dir: &Path) -> Result<Vec<PathBuf>, PluginError> {
-    let failed = |source| PluginError::Partners { directory: partners_dir.to_owned(), source };
-    let mut directories = Vec::new();
-    for entry in std::fs::read_dir(partners_dir).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if path.is_dir() && !hidden {
-            directories.push(path);
+impl Bundle {
+    /// The bundle, if it can be served beside these: a partner's name and a destination's id are one bundle's only, and
+    /// stay with the one that is served.
+    pub fn beside(self, served: &[Arc<Self>]) -> Result<Self, BundleError> {
+        let mut holders: HashMap<uuid::Uuid, &str> = HashMap::new();
+        for other in served {
+            if other.partner == self.partner {
+                let fault = BundleFault::PartnerTaken { partner: self.partner, holder: other.directory.clone() };
+                return Err(BundleError { bundle: self.directory, fault });
+            }
+            holders.extend(other.destinations.iter().map(|destination| (destination.id, other.directory.as_str())));
         }
-    }
-    directories.sort();
-    Ok(directories)
-}
-
-/// Names and ids must be one bundle's only; the first in order keeps them.
-fn check_against(served: &[Arc<Bundle>], bundle: Bundle) -> Result<Bundle, BundleError> {
-    let mut holders: HashMap<uuid::Uuid, &str> = HashMap::new();
-    for other in served {
-        if other.partner == bundle.partner {
-            let fault = BundleFault::PartnerTaken { partner: bundle.partner, holder: other.directory.clone() };
-            return Err(BundleError { bundle: bundle.directory, fault });
+        let taken = self
+            .destinations
+            .iter()
+            .find_map(|destination| holders.get(&destination.id).map(|holder| (destination.id, *holder)));
+        match taken {
+            Some((destination, holder)) => {
+                let fault = BundleFault::DestinationTaken { destination, holder: holder.to_owned() };
+                Err(BundleError { bundle: self.directory, fault })
+            }
+            None => Ok(self),
         }
-        holders.extend(other.destinations.iter().map(|destination| (destination.id, other.directory.as_str())));
-    }
-    let taken = bundle
-        .destinations
-        .iter()
-        .find_map(|destination| holders.get(&destination.id).map(|holder| (destination.id, *holder)));
-    match taken {
-        Some((destination, holder)) => {
-            let fault = BundleFault::DestinationTaken { destination, holder: holder.to_owned() };
-            Err(BundleError { bundle: bundle.directory, fault })
-        }
-        None => Ok(bundle),
     }
 }
 
@@ -178,18 +168,16 @@ fn load_bundle(shared: &SharedParts, directory: &Path, operated: bool) -> Result
         None => Vec::new(),
     };
 
-    let compiled = builder.compile(shared, World::Builder)?;
-    let builder = shared
-        .builder
-        .instantiate_pre(&compiled)
-        .and_then(BuilderPre::new)
-        .map_err(|error| types_differ(&manifest.builder, World::Builder, &error))?;
-    let compiled = destination.compile(shared, World::Destination)?;
-    let destination = shared
-        .destination
-        .instantiate_pre(&compiled)
-        .and_then(DestinationPre::new)
-        .map_err(|error| types_differ(&manifest.destination, World::Destination, &error))?;
+    let (compiled, version) = builder.compile(shared, World::Builder)?;
+    let builder = match version {
+        ContractVersion::V0_1_0 => shared.builder.instantiate_pre(&compiled).and_then(BuilderPre::new),
+    }
+    .map_err(|error| types_differ(&manifest.builder, World::Builder, &error))?;
+    let (compiled, version) = destination.compile(shared, World::Destination)?;
+    let destination = match version {
+        ContractVersion::V0_1_0 => shared.destination.instantiate_pre(&compiled).and_then(DestinationPre::new),
+    }
+    .map_err(|error| types_differ(&manifest.destination, World::Destination, &error))?;
     Ok(Bundle {
         directory: name.to_owned(),
         partner: manifest.partner.clone(),
@@ -211,7 +199,7 @@ fn types_differ(file: &ComponentFile, world: World, error: &wasmtime::Error) -> 
     }
 }
 
-fn read_text(directory: &Path, file: &'static str) -> Result<String, BundleFault> {
+pub(super) fn read_text(directory: &Path, file: &'static str) -> Result<String, BundleFault> {
     std::fs::read_to_string(directory.join(file)).map_err(|error| unreadable(file, &error))
 }
 
@@ -220,13 +208,13 @@ fn unreadable(file: &str, error: &std::io::Error) -> BundleFault {
 }
 
 /// A component's file with its digest, checked against the manifest's pin.
-struct Read {
-    file: String,
-    bytes: Vec<u8>,
-    sha256: Sha256,
+pub(super) struct Read {
+    pub file: String,
+    pub bytes: Vec<u8>,
+    pub sha256: Sha256,
 }
 
-fn read_component(directory: &Path, component: &ComponentFile) -> Result<Read, BundleFault> {
+pub(super) fn read_component(directory: &Path, component: &ComponentFile) -> Result<Read, BundleFault> {
     let path = directory.join(&component.file);
     let length = std::fs::metadata(&path).map_err(|error| unreadable(&component.file, &error))?.len();
     if length > component::MOST_BYTES {
@@ -248,15 +236,18 @@ fn read_component(directory: &Path, component: &ComponentFile) -> Result<Read, B
 }
 
 impl Read {
-    fn compile(self, shared: &SharedParts, world: World) -> Result<Component, BundleFault> {
+    fn compile(self, shared: &SharedParts, world: World) -> Result<(Component, ContractVersion), BundleFault> {
         let Self { file, bytes, sha256 } = self;
-        let admitted = match component::admit(&shared.engine, bytes, world) {
+        let Admitted { component, version, .. } = match component::admit(&shared.engine, bytes, world) {
             Ok(admitted) => admitted,
             Err(what) => return Err(BundleFault::Component { file, what }),
         };
-        shared.cache.compile(&shared.engine, sha256, &admitted).map_err(|error| {
-            let what = format!("cannot be compiled: {}", component::one_line(&error.root_cause().to_string()));
-            BundleFault::Component { file, what }
-        })
+        match shared.cache.compile(&shared.engine, sha256, &component) {
+            Ok(compiled) => Ok((compiled, version)),
+            Err(error) => {
+                let what = format!("cannot be compiled: {}", component::one_line(&error.root_cause().to_string()));
+                Err(BundleFault::Component { file, what })
+            }
+        }
     }
 }

@@ -4,7 +4,8 @@
 //! hands out the one kept from the last job; [`Names`] says all that this attempt may touch; a [`Reader`] looks, for a
 //! plugin, and [`look`] looks for the host; a [`Writer`], which exists only after cutoff 2, sends and publishes. The
 //! [`gate`] decides every one of a plugin's calls; [`Fence`] and [`Journal`] are how it reaches the job's record.
-//! [`prove`] shows beforehand which form of publishing a server really keeps.
+//! [`prove`] shows beforehand which form of publishing a server really keeps, [`check`] looks at the rest, and [`findings`]
+//! holds both against the contract.
 //!
 //! The rule: nothing that the partner could act on is created before the fence is committed, and no request whose
 //! effect matters is sent twice. What is known about a failure's effect is its type, [`RemoteError`].
@@ -13,8 +14,10 @@
 //!
 //! Not promised: that a server's yes is true. Whoever needs to know looks again.
 
+mod check;
 mod endpoint;
 mod error;
+mod findings;
 pub mod gate;
 mod journal;
 mod look;
@@ -25,8 +28,10 @@ pub mod sftp;
 pub mod simulated;
 mod writer;
 
+pub use check::{Check, Seen, check};
 pub use endpoint::{Endpoint, SecretRef};
 pub use error::{ConnectError, RemoteError};
+pub use findings::{About, Finding, Standing, findings};
 pub use gate::Licence;
 pub use journal::{Fence, FenceRefused, Journal};
 pub use look::look;

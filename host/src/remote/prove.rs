@@ -87,6 +87,12 @@ impl ScratchNames {
         };
         Ok(Self([mint()?, mint()?, mint()?, mint()?, mint()?]))
     }
+
+    /// One of them, for a look before the proof.
+    pub(super) fn first(&self) -> &str {
+        let [first, ..] = &self.0;
+        first
+    }
 }
 
 /// Tries what a delivery may need. An error means that the session was lost or a basic request refused; scratch files

@@ -50,14 +50,18 @@ mod wakeup_hints;
 
 // Where jobs go, and what is known before and about it.
 mod acknowledgment_period;
+mod agreement_in_force;
 mod clear_pause;
 mod destination_state;
 mod find_proof;
+mod keep_check;
 mod keep_proof;
 mod key_history;
+mod latest_check;
 mod mark_attention;
 mod pause_destination;
 mod policy_facts;
+mod switch_destination;
 mod take_probe;
 mod upsert_destination;
 
@@ -129,6 +133,7 @@ pub use wakeup_hints::{WakeupHint, WakeupHints, hint_wakeup, listen_wakeups};
 
 pub use accept_loss::{Acceptance, Accepted, LossOf, accept_loss};
 pub use acknowledgment_period::acknowledgment_period;
+pub use agreement_in_force::{AgreementInForce, agreement_in_force};
 pub use attempt_on_record::attempt_on_record;
 pub use claim_look::{DueLook, Purpose, claim_look};
 pub use clear_pause::clear_pause;
@@ -143,8 +148,10 @@ pub use find_proof::find_proof;
 pub use finish_look::{NextLook, finish_look};
 pub use ground::Ground;
 pub use intend_removal::intend_removal;
+pub use keep_check::{CheckedServer, FinishedCheck, keep_check};
 pub use keep_proof::keep_proof;
 pub use key_history::{FinalPlace, KeyHistory, key_history, key_history_at};
+pub use latest_check::{RecordedCheck, latest_check};
 pub use mark_attention::{clear_attention, mark_attention};
 pub use open_earlier_attempts::open_earlier_attempts;
 pub use pause_destination::{PAUSE_CAP, PAUSE_FIRST, Pausing, pause_destination};
@@ -152,5 +159,6 @@ pub use policy_facts::{PolicyFacts, policy_facts};
 pub use reconcile::{Conclusion, Reconciliation, reconcile};
 pub use reconcile_by_hand::{ReconciliationByHand, reconcile_by_hand};
 pub use sweep::{Swept, sweep};
+pub use switch_destination::{Switch, Switched, disable_destination, enable_destination};
 pub use take_probe::take_probe;
 pub use upsert_destination::{JoinedDestination, Joining, upsert_destination};

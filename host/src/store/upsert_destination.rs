@@ -1,8 +1,11 @@
 //! A destination is joined from its partner's bundle and the operator's file.
 //!
-//! Every host that serves it joins it when it loads the bundle. The higher revision of the manifest stands; an equal one
-//! replaces too, so that an operator's edit takes effect. What deliveries and operators recorded is not touched:
-//! `enabled`, attention, and pause.
+//! Every host that serves it joins it when it loads the bundle. The higher revision of the manifest stands. Under an equal
+//! one the operator's part replaces (address, settings, queries, rules), so that an edit takes effect at once; the
+//! partner's part (manifest, components, contract) must be what it was, or one revision would mean two things. What
+//! deliveries and operators recorded is not touched: `enabled`, attention, and pause.
+
+use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
@@ -28,6 +31,10 @@ pub struct JoinedDestination {
     pub endpoint: String,
 }
 
+/// Digests that may differ under one revision: the operator's part, and what follows from the manifest and from this
+/// program, which reads it.
+const FREE: [&str; 2] = ["settings", "contract"];
+
 /// What came of joining.
 #[must_use = "only `Joined` is in force"]
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +43,10 @@ pub enum Joining {
     /// Another host joined it from a newer manifest, which stays in force.
     Older {
         in_force: i32,
+    },
+    /// This revision is in force with another manifest or other components: these of its digests differ.
+    SameRevision {
+        differ: Vec<String>,
     },
     /// The id belongs to another tenant or another partner. It never changes hands.
     Foreign,
@@ -63,7 +74,9 @@ pub async fn upsert_destination(pool: &Pool, joined: &JoinedDestination) -> Resu
              updated_at = excluded.updated_at
          WHERE destination.tenant_id = excluded.tenant_id
            AND destination.partner = excluded.partner
-           AND destination.revision <= excluded.revision",
+           AND (destination.revision < excluded.revision
+                OR (destination.revision = excluded.revision
+                    AND destination.digests - $11::text[] = excluded.digests - $11::text[]))",
         joined.id,
         joined.tenant,
         joined.name,
@@ -73,7 +86,8 @@ pub async fn upsert_destination(pool: &Pool, joined: &JoinedDestination) -> Resu
         joined.contract,
         joined.rules,
         joined.digests,
-        joined.endpoint.to_lowercase()
+        joined.endpoint.to_lowercase(),
+        &FREE.map(str::to_owned)[..]
     )
     .execute(&mut *connection)
     .await
@@ -90,7 +104,7 @@ pub async fn upsert_destination(pool: &Pool, joined: &JoinedDestination) -> Resu
     }
     let row = sqlx::query!(
         r#"-- store::upsert_destination, after a refusal
-           SELECT revision, tenant_id = $2 AND partner = $3 AS "same!" FROM destinations WHERE id = $1"#,
+           SELECT revision, digests, tenant_id = $2 AND partner = $3 AS "same!" FROM destinations WHERE id = $1"#,
         joined.id,
         joined.tenant,
         joined.partner
@@ -98,5 +112,19 @@ pub async fn upsert_destination(pool: &Pool, joined: &JoinedDestination) -> Resu
     .fetch_one(&mut *connection)
     .await
     .map_err(|error| StoreError::sort(ACT, error))?;
-    Ok(if row.same { Joining::Older { in_force: row.revision } } else { Joining::Foreign })
+    Ok(if !row.same {
+        Joining::Foreign
+    } else if row.revision == joined.revision {
+        Joining::SameRevision { differ: differ(&row.digests, &joined.digests) }
+    } else {
+        Joining::Older { in_force: row.revision }
+    })
+}
+
+/// The names under which two sets of digests differ that may not.
+fn differ(one: &serde_json::Value, other: &serde_json::Value) -> Vec<String> {
+    let names: BTreeSet<&String> =
+        [one, other].into_iter().filter_map(|digests| digests.as_object()).flat_map(|digests| digests.keys()).collect();
+    let differs = |name: &&String| !FREE.contains(&name.as_str()) && one.get(name.as_str()) != other.get(name.as_str());
+    names.into_iter().filter(differs).cloned().collect()
 }

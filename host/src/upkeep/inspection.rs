@@ -5,7 +5,6 @@
 //! that as its report. Where the partner cannot be reached, or the plugin traps, the look says so: nothing is known then,
 //! and that is no evidence of anything.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,24 +19,17 @@ use crate::job::facts::{FileFacts, Found, Listing};
 use crate::job::on_record::{AttemptOnRecord, Recorded};
 use crate::job::verdict::compare;
 use crate::job::verdict::{Facts, Removal};
-use crate::plugin::{Bundle, Destination};
+use crate::plugin::{Destination, Registry, Served};
 use crate::remote::{Names, Reader, Session, SessionLimits};
 use crate::store::{self, Pool, StoreError};
 
 /// How long a session for looking may take to open.
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 
-/// A destination that this host can look at, with the bundle that knows how.
-#[derive(Clone)]
-pub struct Served {
-    pub bundle: Arc<Bundle>,
-    pub destination: Arc<Destination>,
-}
-
 /// The destinations that this host can look at.
 #[derive(Clone)]
 pub struct Inspector {
-    served: Arc<HashMap<Uuid, Served>>,
+    registry: Registry,
     limits: SessionLimits,
 }
 
@@ -59,22 +51,16 @@ pub(super) struct Inspection {
 }
 
 impl Inspector {
-    pub fn new(bundles: &[Arc<Bundle>], limits: SessionLimits) -> Self {
-        let served = bundles.iter().flat_map(|bundle| {
-            bundle.destinations.iter().map(|destination| {
-                let served = Served { bundle: Arc::clone(bundle), destination: Arc::clone(destination) };
-                (destination.id, served)
-            })
-        });
-        Self { served: Arc::new(served.collect()), limits }
+    pub fn new(registry: Registry, limits: SessionLimits) -> Self {
+        Self { registry, limits }
     }
 
     pub(super) fn destinations(&self) -> Vec<Uuid> {
-        self.served.keys().copied().collect()
+        self.registry.destinations()
     }
 
     pub(super) fn serves(&self, destination: Uuid) -> bool {
-        self.served.contains_key(&destination)
+        self.registry.find(destination).is_some()
     }
 
     /// Looks at an attempt. `None`: there is no such attempt, it was never authorized, or nobody here can look at it.
@@ -87,14 +73,14 @@ impl Inspector {
         // Counted from before the record is read: a look never seems earlier in the contract's `keeps` than it is.
         let began = Instant::now();
         let Some(attempt) = store::attempt_on_record(pool, job, attempt).await? else { return Ok(None) };
-        let Some(served) = self.served.get(&attempt.job.destination) else { return Ok(None) };
+        let Some(served) = self.registry.find(attempt.job.destination) else { return Ok(None) };
         let Some(expected) = attempt.expected.clone() else { return Ok(None) };
         let now = &served.bundle.manifest.contract;
         let recorded = Recorded::of(&attempt, now, &served.destination.digests.contract);
         let names = Arc::new(names_of(&attempt, &recorded, &expected));
         let (session, observation) = match self.open(&served.destination).await {
             Ok(session) => {
-                let observation = look(served, &session, &names, &attempt, &expected, &recorded).await;
+                let observation = look(&served, &session, &names, &attempt, &expected, &recorded).await;
                 (Some(session), observation)
             }
             Err(why) => (None, nothing_known(&names, &why)),

@@ -10,6 +10,7 @@ mod duty;
 mod inspection;
 mod reconciler;
 mod recovery;
+mod registrar;
 mod sweeper;
 
 pub use dispatcher::{Dispatcher, DispatcherError, DispatcherSettings, Drained};
@@ -17,4 +18,5 @@ pub use duty::{Signal, keep};
 pub use inspection::Inspector;
 pub use reconciler::{Looked, Reconciler, ReconcilerSettings};
 pub use recovery::{Recovered, Recovery, RecoverySettings};
+pub use registrar::{Registered, Registrar, RegistrarError};
 pub use sweeper::Sweeper;

@@ -22,6 +22,19 @@ fn cli_01_every_job_command_has_help_with_an_example() -> anyhow::Result<()> {
 }
 
 #[test]
+fn cli_01_every_command_for_partners_and_bundles_has_help_with_an_example() -> anyhow::Result<()> {
+    let partner = ["list", "show", "check", "enable", "disable"].map(|command| ["partner", command]);
+    for command in partner.into_iter().chain([["plugin", "inspect"]]) {
+        let output = Command::new(env!("CARGO_BIN_EXE_waybill")).env_clear().args(command).arg("--help").output()?;
+        let help = String::from_utf8(output.stdout)?;
+        assert!(output.status.success(), "{command:?}");
+        assert!(help.contains(&format!("Example:\n  waybill {} ", command.join(" ")).trim_end().to_owned()), "{help}");
+        assert!(help.contains("--json"), "{help}");
+    }
+    Ok(())
+}
+
+#[test]
 fn cli_01_wrong_arguments_end_with_code_2_and_say_what_is_right() -> anyhow::Result<()> {
     let id = "0190a6c4-0000-7000-8000-000000000001";
     let common = ["--tenant", id, "--as", "rosa"];

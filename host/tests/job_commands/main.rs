@@ -2,11 +2,13 @@
 //!
 //! It is here and not in the suite because only a package's own tests are promised its built program.
 
+mod canaries;
 mod corrections;
 mod creations;
 mod edits;
 mod explained;
 mod help;
+mod partners;
 mod reconciliations;
 mod replacements;
 mod stage;

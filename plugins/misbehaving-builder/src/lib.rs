@@ -9,6 +9,7 @@
 //! | `recurse` | calls itself without an end |
 //! | `panic` | panics with the message of the setting `message` |
 //! | `rows-then-fail` | writes some rows, then fails with the kind of the setting `failure` |
+//! | `tell` | logs the values of its first row, and fails with them (or panics, if the setting `loudly` is there) |
 //! | `log-flood` | logs without an end |
 //! | `leak-handles` | opens the query without an end, and never lets go |
 //! | `big-list` | writes as many bytes in one call as the setting `bytes` says (64 MiB) |
@@ -39,6 +40,7 @@ impl Builder for Misbehaving {
                 well(job, output, 3)?;
                 Err(failure(job))
             }
+            "tell" => tell(job),
             "log-flood" => loop {
                 log::info("the same message, again and again");
             },
@@ -61,6 +63,19 @@ impl Builder for Misbehaving {
 }
 
 waybill_guest::export_builder!(Misbehaving);
+
+fn tell(job: &Job) -> Result<Built, Failure> {
+    let row = open(job)?.next().transpose()?.unwrap_or_default();
+    let values: Vec<String> =
+        row.into_iter().filter_map(|value| if let Value::Text(text) = value { Some(text) } else { None }).collect();
+    let told = format!("the first row holds {}", values.join(" and "));
+    log::info(&told);
+    log::error(&told);
+    if job.setting("loudly").is_some() {
+        fail_loudly(&told)
+    }
+    Err(Failure::Other(told))
+}
 
 fn open(job: &Job) -> Result<Rows, Failure> {
     rows(job.setting_or("query", "rows"), &job.scope)

@@ -26,20 +26,22 @@ async fn refusal(config: &Config) -> anyhow::Result<String> {
 }
 
 #[tokio::test]
-async fn bad_input_an_empty_partners_directory_is_told_with_what_belongs_there() -> anyhow::Result<()> {
+async fn bad_input_a_partners_directory_without_a_bundle_is_told_with_what_belongs_there() -> anyhow::Result<()> {
     let (database, directory) = (Database::fresh().await?, tempfile::tempdir()?);
     let config = config(database.url(), directory.path());
     let partners = config.directories.partners.display().to_string();
     assert_sentence(&refusal(&config).await?, &["partners directory", &partners, "create it"]);
     std::fs::create_dir(&partners)?;
     let files = ["partner.toml", "builder.wasm", "destination.wasm", "destinations.toml"];
-    let sentence = refusal(&config).await?;
-    assert_sentence(&sentence, &[&["is empty", partners.as_str()], files.as_slice()].concat());
-    // One that is filled and not served is not called empty.
+    // It starts, and waits for one.
+    let summary = Host::start(&config, CancellationToken::new()).await?.summary();
+    let last = summary.trim_end().lines().last().unwrap_or_default();
+    assert_sentence(last, &[&["until a bundle is put there"], files.as_slice()].concat());
+    assert!(summary.contains(&partners), "{summary}");
     std::fs::create_dir(config.directories.partners.join("acme"))?;
-    let sentence = refusal(&config).await?;
-    assert_sentence(&sentence, &["acme", "partner.toml", "cannot be read", &partners]);
-    assert!(!sentence.contains("is empty"), "{sentence}");
+    let summary = Host::start(&config, CancellationToken::new()).await?.summary();
+    let told = summary.lines().find(|line| line.contains("acme")).unwrap_or_default();
+    assert_sentence(told, &["acme", "partner.toml", "cannot be read"]);
     let joined: i64 =
         sqlx::query_scalar("SELECT count(*) FROM destinations").fetch_one(&database.admin().await?).await?;
     assert_eq!(joined, 0);

@@ -5,7 +5,9 @@ use serde_json::json;
 use uuid::Uuid;
 use waybill::job::status::Role;
 use waybill::policy::growing_delay;
-use waybill::store::{self, JoinedDestination, Joining, NewJob, PAUSE_CAP, PAUSE_FIRST, Pausing, PolicyFacts};
+use waybill::store::{
+    self, JoinedDestination, Joining, NewJob, PAUSE_CAP, PAUSE_FIRST, Pausing, PolicyFacts, Switch, Switched,
+};
 
 use crate::store::world::{Attempt, World};
 
@@ -53,9 +55,18 @@ async fn plg_01_the_newest_manifest_stands_and_the_operators_switch_is_kept() ->
     assert_eq!(store::upsert_destination(&world.worker, &first).await?, Joining::Older { in_force: 3 });
     let edited = JoinedDestination { name: "west".to_owned(), ..newer.clone() };
     assert_eq!(store::upsert_destination(&world.worker, &edited).await?, Joining::Joined, "the same revision replaces");
+    // The operator's part is free under a revision; the partner's is not.
+    let digests = |builder: &str, settings: &str| json!({ "builder": builder, "manifest": "m", "settings": settings });
+    let (fourth, other) = (JoinedDestination { revision: 4, digests: digests("b", "s"), ..edited.clone() }, "c");
+    assert_eq!(store::upsert_destination(&world.worker, &fourth).await?, Joining::Joined);
+    let settings = JoinedDestination { digests: digests("b", "t"), ..fourth.clone() };
+    assert_eq!(store::upsert_destination(&world.worker, &settings).await?, Joining::Joined);
+    let unraised = JoinedDestination { name: "lost".to_owned(), digests: digests(other, "u"), ..fourth.clone() };
+    let refused = Joining::SameRevision { differ: vec!["builder".to_owned()] };
+    assert_eq!(store::upsert_destination(&world.worker, &unraised).await?, refused);
 
     let state = store::destination_state(&world.worker, first.id).await?.context("it is gone")?;
-    assert_eq!((state.name.as_str(), state.revision), ("west", 3));
+    assert_eq!((state.name.as_str(), state.revision), ("west", 4));
     assert!(!state.enabled, "joining switched it on");
     assert_eq!(state.attention.map(|attention| attention.why).as_deref(), Some("the partner refuses our key"));
     let folded =
@@ -217,5 +228,45 @@ async fn del_05_a_proof_holds_for_the_server_that_gave_it() -> anyhow::Result<()
         )
         .await?;
     assert_eq!(find("openssh").await?, None);
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_01_enabling_asks_again_for_what_it_was_decided_by() -> anyhow::Result<()> {
+    let world = World::new().await?;
+    let (destination, contract) = (joined(world.tenant, 1), json!({ "publishes_whole": true }));
+    let destination = JoinedDestination { contract: contract.clone(), ..destination };
+    assert_eq!(store::upsert_destination(&world.worker, &destination).await?, Joining::Joined);
+    let switch = Switch {
+        tenant: world.tenant,
+        destination: destination.id,
+        switched_by: "rosa".to_owned(),
+        reason: "why".to_owned(),
+    };
+    let check = async || -> anyhow::Result<Uuid> {
+        store::keep_proof(&world.worker, destination.id, "openssh", json!({}), json!({})).await?;
+        Ok(store::latest_check(&world.api, destination.id).await?.context("no check")?.id)
+    };
+    assert_eq!(store::disable_destination(&world.api, &switch).await?, Switched::Switched { before: true });
+    let (first, second) = (check().await?, check().await?);
+    let enable = async |switch: &Switch, contract: &serde_json::Value, check: Uuid| {
+        store::enable_destination(&world.api, switch, contract, check).await
+    };
+    assert_eq!(enable(&switch, &contract, first).await?, Switched::Changed, "a later check was not asked for");
+    assert_eq!(enable(&switch, &json!({}), second).await?, Switched::Changed, "another contract is in force");
+    let foreign = Switch { tenant: Uuid::new_v4(), ..switch.clone() };
+    assert_eq!(enable(&foreign, &contract, second).await?, Switched::Absent);
+    assert_eq!(store::disable_destination(&world.api, &foreign).await?, Switched::Absent);
+    let state = store::destination_state(&world.api, destination.id).await?.context("it is gone")?;
+    assert!(!state.enabled, "a refused switch was written");
+    assert_eq!(enable(&switch, &contract, second).await?, Switched::Switched { before: false });
+    let recorded = "SELECT count(*) FROM audit WHERE actor = 'rosa' AND detail ->> 'reason' = 'why'";
+    assert_eq!(world.count(recorded).await?, 2, "one row a switch that was written");
+    let others = format!("SELECT count(*) FROM destinations WHERE id <> '{}' AND NOT enabled", destination.id);
+    assert_eq!(world.count(&others).await?, 0);
+    let unknown = store::keep_proof(&world.worker, Uuid::new_v4(), "openssh", json!({}), json!({})).await;
+    assert!(unknown.is_ok() && store::agreement_in_force(&world.api, Uuid::new_v4(), destination.id).await?.is_none());
+    let agreed = store::agreement_in_force(&world.api, world.tenant, destination.id).await?.context("it is gone")?;
+    assert_eq!((agreed.contract, agreed.manifest), (contract, destination.manifest));
     Ok(())
 }

@@ -166,7 +166,7 @@ async fn brk_01_a_publish_wakes_a_worker_that_waits() -> anyhow::Result<()> {
     let waiting = tokio::spawn({
         let (receiver, destination) = (receiver(&world, "worker-1"), world.destination);
         // So long a poll that only the notification can end the wait.
-        async move { receiver.subscribe(Duration::from_hours(1)).next(&[destination], 1).await }
+        async move { receiver.subscribe(Duration::from_hours(1)).next(|| vec![destination], 1).await }
     });
     let mut watching = world.database.admin().await?.acquire().await?.detach();
     wait::until("a worker that listens", async || {

@@ -4,6 +4,7 @@
 mod leases;
 mod occupied;
 mod policy;
+mod proofs;
 mod reached;
 mod stops;
 mod sweeper;

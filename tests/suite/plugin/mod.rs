@@ -6,4 +6,5 @@ mod authority;
 mod bounded;
 mod fixture;
 mod refused;
+mod reload;
 mod settings;

@@ -5,7 +5,7 @@ use waybill_tests as _;
 use super::fixture::{Partners, destination_of, guest, manifest};
 
 /// A component that imports one interface and has nothing else, in the component model's binary form.
-fn component_importing(name: &str) -> Vec<u8> {
+pub(super) fn component_importing(name: &str) -> Vec<u8> {
     let mut import = vec![1, 0, u8::try_from(name.len()).unwrap()];
     import.extend(name.as_bytes());
     import.extend([5, 0]);
@@ -18,7 +18,7 @@ fn component_importing(name: &str) -> Vec<u8> {
 }
 
 /// The same bytes with every occurrence of a text replaced by one of the same length.
-fn patched(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+pub(super) fn patched(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let mut bytes = bytes.to_vec();
     let mut at = 0;

@@ -3,6 +3,8 @@
 //!
 //! A command is a file.
 
+pub(super) mod described;
+mod inspect;
 mod test;
 
 use super::Ended;
@@ -13,12 +15,16 @@ pub(super) enum PluginCommand {
     /// Test a bundle alone: against simulated servers in this process, without a database.
     #[command(after_help = test::HELP)]
     Test(test::Test),
+    /// Show what a bundle is: contract, names, limits, components, and everything that is wrong with it.
+    #[command(after_help = inspect::HELP)]
+    Inspect(inspect::Inspect),
 }
 
 impl PluginCommand {
     pub async fn run(self, output: &Output) -> anyhow::Result<Ended> {
         match self {
             Self::Test(command) => command.run(output).await,
+            Self::Inspect(command) => command.run(output).await,
         }
     }
 }

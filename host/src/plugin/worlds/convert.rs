@@ -74,15 +74,15 @@ pub(super) fn failure(error: RemoteError) -> types::Failure {
     }
 }
 
-/// A guest's typed failure.
+/// The kind of a guest's failure, and its own words as they came.
 pub(crate) fn typed_failure(failure: types::Failure) -> (FailureKind, String) {
     match failure {
         types::Failure::Stopped => (FailureKind::Stopped, String::new()),
-        types::Failure::Forbidden(text) => (FailureKind::Forbidden, bounded(&text)),
-        types::Failure::Refused(text) => (FailureKind::Refused, bounded(&text)),
-        types::Failure::Unknown(text) => (FailureKind::Unknown, bounded(&text)),
-        types::Failure::Invalid(text) => (FailureKind::Invalid, bounded(&text)),
-        types::Failure::Other(text) => (FailureKind::Other, bounded(&text)),
+        types::Failure::Forbidden(text) => (FailureKind::Forbidden, text),
+        types::Failure::Refused(text) => (FailureKind::Refused, text),
+        types::Failure::Unknown(text) => (FailureKind::Unknown, text),
+        types::Failure::Invalid(text) => (FailureKind::Invalid, text),
+        types::Failure::Other(text) => (FailureKind::Other, text),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::{About, State};
 use crate::plugin::bindings::log::{Host, Level};
-use crate::plugin::reported::bounded;
 
 /// Messages of one call that are written.
 const MESSAGES: u32 = 200;
@@ -24,8 +23,8 @@ impl Log {
         self.last_error.as_deref()
     }
 
-    fn write(&mut self, level: Level, message: &str) {
-        let message = bounded(message);
+    /// The message is as it may be kept.
+    fn write(&mut self, level: Level, message: String) {
         if self.written < MESSAGES {
             self.written += 1;
             self.emit(level, &message);
@@ -60,7 +59,8 @@ impl Drop for Log {
 impl Host for State {
     async fn write(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
         self.usage.host_call("log.write");
-        self.log.write(level, &message);
+        let message = self.words(&message);
+        self.log.write(level, message);
         Ok(())
     }
 }

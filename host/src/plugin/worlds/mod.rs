@@ -6,6 +6,7 @@
 
 mod convert;
 mod entropy;
+mod handed;
 mod log;
 pub(super) mod output;
 mod remote;
@@ -17,6 +18,7 @@ use uuid::Uuid;
 use wasmtime::component::ResourceTable;
 
 pub(super) use self::convert::{baseline, file_facts, guest_listing, job, observation, receipt, typed_failure};
+use self::handed::Handed;
 use self::log::Log;
 pub(super) use self::output::too_large;
 use super::bindings;
@@ -24,6 +26,7 @@ use super::call::HostTrap;
 use super::destinations::OpenQuery;
 use super::engine::Consumption;
 use super::measure::Usage;
+use super::reported::bounded;
 use crate::spool::Draft;
 
 /// Host objects that a call may hold at once: open queries, mostly.
@@ -35,6 +38,7 @@ pub(super) struct State {
     pub(super) consumption: Consumption,
     pub(super) usage: Usage,
     log: Log,
+    handed: Handed,
     /// Builders only.
     source: Option<Arc<dyn OpenQuery>>,
     /// Builders only.
@@ -62,6 +66,7 @@ impl State {
             consumption: Consumption::new(memory_bytes, usage.clone()),
             usage,
             log: Log::new(about),
+            handed: Handed::default(),
             source: None,
             output: None,
             fault: None,
@@ -73,6 +78,13 @@ impl State {
         self.source = Some(source);
         self.output = Some(output::Output::new(draft));
         self
+    }
+
+    /// A guest's words as they may be kept: without the data that it was handed, and bounded.
+    pub(super) fn words(&self, text: &str) -> String {
+        // Cut first, far behind what is kept, so that a text of megabytes costs nothing.
+        let text: String = text.chars().take(2000).collect();
+        bounded(&self.handed.without(&text))
     }
 
     /// What the guest logged last as an error: a panic's text, most often.

@@ -52,7 +52,10 @@ impl HostRows for State {
         }
         let batch = self.table.get_mut(&rows)?.0.next(most.min(MOST_ROWS)).await;
         Ok(match batch {
-            Ok(batch) => Ok(batch.into_iter().map(|row| row.into_iter().map(value).collect()).collect()),
+            Ok(batch) => {
+                self.handed.remember(&batch);
+                Ok(batch.into_iter().map(|row| row.into_iter().map(value).collect()).collect())
+            }
             Err(error) => Err(self.failure(&error)),
         })
     }

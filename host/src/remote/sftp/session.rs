@@ -221,6 +221,22 @@ impl Session {
         .await
     }
 
+    /// Bytes that this account may still write in the destination's directory; `None` where the server does not tell.
+    pub async fn free_bytes(&self) -> Result<Option<u64>, RemoteError> {
+        if !self.offers("statvfs@openssh.com") {
+            return Ok(None);
+        }
+        let path = self.path("");
+        let told = self
+            .run("STATVFS", self.inner.limits.request, |inner| async move { inner.ask(inner.raw.statvfs(path)).await })
+            .await;
+        match told {
+            Ok(told) => Ok(Some(told.blocks_avail.saturating_mul(told.fragment_size))),
+            Err(error) if error.is_refusal() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     pub async fn remove(&self, name: &str) -> Result<(), RemoteError> {
         let path = self.path(name);
         self.run("REMOVE", self.inner.limits.request, |inner| async move {
@@ -365,4 +381,29 @@ fn entry(name: String, attributes: &FileAttributes) -> Entry {
         _ => "other",
     };
     Entry { name, kind: kind.to_owned(), bytes: attributes.size, modified: attributes.mtime.map(u64::from) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn del_05_another_banner_or_extension_is_another_server() {
+        let server = |banner: &str, extensions: &[(&str, &str)]| ServerFacts {
+            banner: banner.to_owned(),
+            extensions: extensions.iter().map(|(name, version)| ((*name).to_owned(), (*version).to_owned())).collect(),
+            directory: "/".to_owned(),
+        };
+        let links = ("hardlink@openssh.com", "1");
+        let first = server("SSH-2.0-A_1", &[links]).fingerprint();
+        assert_eq!(ServerFacts { directory: "/in".to_owned(), ..server("SSH-2.0-A_1", &[links]) }.fingerprint(), first);
+        for other in [
+            server("SSH-2.0-A_2", &[links]),
+            server("SSH-2.0-A_1", &[("hardlink@openssh.com", "2")]),
+            server("SSH-2.0-A_1", &[]),
+            server("SSH-2.0-A_1", &[links, ("fsync@openssh.com", "1")]),
+        ] {
+            assert_ne!(other.fingerprint(), first, "{other:?}");
+        }
+    }
 }

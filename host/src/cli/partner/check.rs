@@ -1,0 +1,216 @@
+//! `waybill partner check`: a destination's server against its contract.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use super::agreement::{one_folder, told};
+use super::bundles::examined;
+use crate::cli::Ended;
+use crate::cli::output::Output;
+use crate::job::names::{NamePattern, Parts};
+use crate::plugin::{Destination, Manifest};
+use crate::remote::{
+    self, About, Finding, ScratchNames, Seen, ServerFacts, Session, SessionLimits, Standing, findings,
+};
+use crate::store::{self, CheckedServer, FinishedCheck, Pool};
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Check {
+    /// The destination's id, or its name where only one has it.
+    destination: String,
+    /// Who checks; it is recorded with what was seen.
+    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO")]
+    requested_by: String,
+}
+
+/// What a check found, for scripts.
+#[derive(Serialize)]
+struct Report {
+    destination: uuid::Uuid,
+    partner: String,
+    /// `Agrees`, `Contradicts`, `NotPossible`.
+    outcome: &'static str,
+    /// False: no host has joined this destination yet, so there was nothing to record it with.
+    recorded: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<ServerFacts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen: Option<Seen>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+    findings: Vec<Finding>,
+}
+
+/// How far a check came.
+enum Reached {
+    /// No session; `again`: trying again may help.
+    Nothing {
+        problem: String,
+        again: bool,
+    },
+    /// A session, and nothing proven.
+    Server {
+        facts: ServerFacts,
+        problem: String,
+    },
+    Proven {
+        facts: ServerFacts,
+        check: Box<remote::Check>,
+    },
+}
+
+impl Check {
+    pub async fn run(self, pool: &Pool, partners: &Path, output: Output) -> anyhow::Result<Ended> {
+        let bundles = examined(partners).await?;
+        let asked = &self.destination;
+        let mut named = bundles
+            .iter()
+            .flat_map(|bundle| bundle.destinations.iter().map(move |destination| (bundle, destination)))
+            .filter(|(_, destination)| destination.id.to_string() == *asked || destination.name == *asked);
+        let (Some((bundle, destination)), None) = (named.next(), named.next()) else {
+            output.answer(&serde_json::json!({ "destination": asked, "outcome": "NotFound" }), || {
+                format!("NotFound: the bundles in {} have no destination {asked:?}, or several of that name; `waybill partner list` shows their ids", partners.display())
+            })?;
+            return Ok(Ended::NotFound);
+        };
+        // Destinations are read only beside a manifest.
+        let manifest = bundle.manifest.as_ref().context("the bundle has no manifest")?;
+        let reached = reach(destination, manifest).await?;
+        let ended = match &reached {
+            Reached::Nothing { again: true, .. } => Ended::TryAgain,
+            Reached::Nothing { .. } | Reached::Server { .. } => Ended::Refused,
+            Reached::Proven { .. } => Ended::Done,
+        };
+        let recorded = store::keep_check(pool, finished(destination, self.requested_by, &reached)?).await?;
+        let report = report(destination, manifest, reached, recorded);
+        let contradicts = report.outcome == "Contradicts";
+        output.answer(&report, || in_words(&report, destination, manifest))?;
+        Ok(if contradicts { Ended::Refused } else { ended })
+    }
+}
+
+/// Logs in, looks, and proves.
+async fn reach(destination: &Destination, manifest: &Manifest) -> anyhow::Result<Reached> {
+    let session = match Session::connect(&destination.endpoint, &SessionLimits::default()).await {
+        Ok(session) => session,
+        Err(error) => {
+            return Ok(Reached::Nothing { problem: error.to_string(), again: !error.needs_attention() });
+        }
+    };
+    let facts = session.server().clone();
+    let scratch = scratch(manifest)?;
+    let answers = answers_folder(manifest);
+    let checked = remote::check(&session, &scratch, answers.as_deref()).await;
+    session.close().await;
+    Ok(match checked {
+        Ok(check) => Reached::Proven { facts, check: Box::new(check) },
+        Err(error) => Reached::Server {
+            facts,
+            problem: format!(
+                "a scratch file could not be tried under a temporary name ({}): {error}",
+                manifest.names.temporary
+            ),
+        },
+    })
+}
+
+/// Temporary names, in the folder in which those of a delivery would lie.
+fn scratch(manifest: &Manifest) -> anyhow::Result<ScratchNames> {
+    let pattern = NamePattern::parse(&manifest.names.final_name.to_string().replace('*', "check"))?;
+    let final_name = pattern.mint(Parts { key: "check", attempt: "check", final_name: "check" })?;
+    Ok(ScratchNames::mint(&manifest.names.temporary, &final_name)?)
+}
+
+/// The folder of the partner's answers, where it does not depend on the delivery.
+fn answers_folder(manifest: &Manifest) -> Option<String> {
+    let name = manifest.contract.acknowledgment.as_ref()?.name.to_string();
+    let folder = name.rsplit_once('/').map_or(".", |(folder, _)| folder);
+    (!folder.contains(['{', '*'])).then(|| folder.to_owned())
+}
+
+fn finished(destination: &Destination, requested_by: String, reached: &Reached) -> anyhow::Result<FinishedCheck> {
+    let server = |facts: &ServerFacts| -> anyhow::Result<CheckedServer> {
+        Ok(CheckedServer { facts: serde_json::to_value(facts)?, fingerprint: facts.fingerprint() })
+    };
+    let (server, result, seen) = match reached {
+        Reached::Nothing { problem, .. } => (None, Err(problem.clone()), None),
+        Reached::Server { facts, problem } => (Some(server(facts)?), Err(problem.clone()), None),
+        Reached::Proven { facts, check } => {
+            (Some(server(facts)?), Ok(serde_json::to_value(&check.proof)?), Some(serde_json::to_value(&check.seen)?))
+        }
+    };
+    Ok(FinishedCheck { destination: destination.id, requested_by, server, result, seen })
+}
+
+fn report(destination: &Destination, manifest: &Manifest, reached: Reached, recorded: bool) -> Report {
+    let (server, seen, problem, findings) = match reached {
+        Reached::Nothing { problem, .. } => (None, None, Some(problem), Vec::new()),
+        Reached::Server { facts, problem } => (Some(facts), None, Some(problem), Vec::new()),
+        Reached::Proven { facts, check } => {
+            let found = findings(&About {
+                banner: &facts.banner,
+                proof: &check.proof,
+                seen: Some(&check.seen),
+                contract: &manifest.contract,
+                one_folder: one_folder(&manifest.names),
+            });
+            (Some(facts), Some(check.seen), None, found)
+        }
+    };
+    let outcome = match &problem {
+        Some(_) => "NotPossible",
+        None if findings.iter().any(|finding| finding.stands == Standing::Contradicts) => "Contradicts",
+        None => "Agrees",
+    };
+    let partner = manifest.partner.clone();
+    Report { destination: destination.id, partner, outcome, recorded, server, seen, problem, findings }
+}
+
+fn in_words(report: &Report, destination: &Destination, manifest: &Manifest) -> String {
+    let endpoint = &destination.endpoint;
+    let mut lines = vec![format!(
+        "{} · {} · {}@{}:{}",
+        manifest.partner, destination.name, endpoint.user, endpoint.host, endpoint.port
+    )];
+    if let Some(server) = &report.server {
+        lines.push(format!("  {:11}  {}", "server", server.banner));
+        lines.push(format!("  {:11}  {}", "directory", server.directory));
+        let extensions: Vec<&str> = server.extensions.keys().map(String::as_str).collect();
+        let offers = if extensions.is_empty() { "no extensions".to_owned() } else { extensions.join(", ") };
+        lines.push(format!("  {:11}  {offers}", "offers"));
+        if let Some(hash) =
+            extensions.iter().find(|name| name.contains("check-file") || name.contains("md5") || name.contains("sha"))
+        {
+            lines.push(format!("  {:11}  by {hash}; this host reads files back instead, which proves more", "hashes"));
+        }
+    }
+    if let Some(seen) = &report.seen {
+        lines.push(format!("  {:11}  {}", "listing", seen.lists.seen));
+        if let Some(free) = seen.free_bytes {
+            lines.push(format!("  {:11}  {} MiB", "free space", free >> 20));
+        }
+    }
+    lines.push(String::new());
+    if let Some(problem) = &report.problem {
+        lines.push(format!("NotPossible: {problem}"));
+    } else {
+        lines.push(told(&report.findings));
+        lines.push(String::new());
+        lines.push(match report.findings.iter().filter(|finding| finding.stands == Standing::Contradicts).count() {
+            0 => format!(
+                "Agrees: nothing that was seen contradicts the contract. If it is disabled: waybill partner enable {} --tenant {}",
+                destination.id, destination.tenant
+            ),
+            count => format!(
+                "Contradicts: the contract says more than the server was shown to do, in {count} points. Mend them at the partner or in partner.toml (raise `revision`), then check again; meanwhile: waybill partner disable {} --tenant {}",
+                destination.id, destination.tenant
+            ),
+        });
+    }
+    if !report.recorded {
+        lines.push("Not recorded: no host has joined this destination yet; check again once one serves it.".to_owned());
+    }
+    lines.join("\n")
+}

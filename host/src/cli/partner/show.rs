@@ -1,0 +1,75 @@
+//! `waybill partner show`: one bundle whole.
+
+use std::path::Path;
+
+use super::agreement::told;
+use super::bundles::{Stands, examined};
+use crate::cli::Ended;
+use crate::cli::output::Output;
+use crate::cli::plugin::described::{Described, describe};
+use crate::store::Pool;
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Show {
+    /// The bundle's directory, or its partner's name.
+    partner: String,
+}
+
+impl Show {
+    pub async fn run(self, pool: &Pool, partners: &Path, output: Output) -> anyhow::Result<Ended> {
+        let asked = self.partner;
+        let found = examined(partners).await?.into_iter().find(|bundle| {
+            bundle.bundle == asked || bundle.manifest.as_ref().is_some_and(|manifest| manifest.partner == asked)
+        });
+        let Some(bundle) = found else {
+            output.answer(&serde_json::json!({ "partner": asked, "outcome": "NotFound" }), || {
+                format!(
+                    "NotFound: {} holds no bundle {asked:?}; `waybill partner list` shows those it holds",
+                    partners.display()
+                )
+            })?;
+            return Ok(Ended::NotFound);
+        };
+        let mut destinations = Vec::new();
+        for destination in &bundle.destinations {
+            destinations.push((Stands::read(pool, &bundle, destination).await?, destination));
+        }
+        let described: Described = describe(&bundle);
+        let document = serde_json::json!({
+            "bundle": &described,
+            "destinations": destinations.iter().map(|(stands, destination)| serde_json::json!({
+                "stands": stands,
+                "secret": destination.endpoint.secret.to_string(),
+                "host_keys": &destination.endpoint.host_keys,
+                "queries": &destination.queries,
+                "digests": &destination.digests,
+            })).collect::<Vec<_>>(),
+        });
+        output.answer(&document, || {
+            let mut text = described.in_words();
+            for (stands, destination) in &destinations {
+                text += &format!("\n\ndestination {}  {}\n", stands.destination, stands.name);
+                let why = stands.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+                for (label, value) in [
+                    ("tenant", stands.tenant.to_string()),
+                    ("server", stands.server.clone()),
+                    ("logs in by", destination.endpoint.secret.to_string()),
+                    ("host keys", destination.endpoint.host_keys.join(", ")),
+                    ("queries", destination.queries.join(", ")),
+                    ("stands", format!("{}{why}", stands.how)),
+                    ("checked", stands.checked.clone()),
+                ] {
+                    text += &format!("  {label:11}  {value}\n");
+                }
+                if let Some(check) = &stands.check {
+                    text += &check
+                        .problem
+                        .as_ref()
+                        .map_or_else(|| told(&check.findings), |problem| format!("  {:11}  {problem}", "problem"));
+                }
+            }
+            text
+        })?;
+        Ok(if bundle.problems.is_empty() { Ended::Done } else { Ended::Refused })
+    }
+}

@@ -1,0 +1,141 @@
+//! `waybill partner enable` and `disable`: the operator's switch, with who and why.
+
+use anyhow::{Context as _, ensure};
+use uuid::Uuid;
+
+use super::agreement::{recorded, told};
+use crate::cli::Ended;
+use crate::cli::output::Output;
+use crate::job::contract::Contract;
+use crate::plugin::NamePatterns;
+use crate::store::{self, Pool, Switch, Switched};
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Enable {
+    #[command(flatten)]
+    asked: Asked,
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Disable {
+    #[command(flatten)]
+    asked: Asked,
+}
+
+#[derive(Debug, clap::Args)]
+struct Asked {
+    destination: Uuid,
+    #[arg(long, env = "WAYBILL_TENANT")]
+    tenant: Uuid,
+    /// Why; it is recorded.
+    #[arg(long, value_name = "WORDS")]
+    reason: String,
+    /// Who says so; it is recorded.
+    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO")]
+    switched_by: String,
+}
+
+impl Asked {
+    fn switch(&self) -> anyhow::Result<Switch> {
+        let (reason, switched_by) = (self.reason.trim().to_owned(), self.switched_by.trim().to_owned());
+        ensure!(!reason.is_empty() && !switched_by.is_empty(), "--reason and --as need words; nothing was changed");
+        Ok(Switch { tenant: self.tenant, destination: self.destination, switched_by, reason })
+    }
+
+    fn answer(&self, output: Output, outcome: &str, sentence: &str) -> anyhow::Result<()> {
+        let document = serde_json::json!({ "destination": self.destination, "outcome": outcome, "sentence": sentence });
+        output.answer(&document, || format!("{outcome}: {sentence}"))
+    }
+
+    fn not_found(&self, output: Output) -> anyhow::Result<Ended> {
+        let sentence = format!(
+            "the tenant {0} has no destination {1}; `waybill destination list --tenant {0}` shows those it has",
+            self.tenant, self.destination
+        );
+        self.answer(output, "NotFound", &sentence)?;
+        Ok(Ended::NotFound)
+    }
+}
+
+impl Enable {
+    pub async fn run(self, pool: &Pool, output: Output) -> anyhow::Result<Ended> {
+        let asked = self.asked;
+        let switch = asked.switch()?;
+        let Some(agreement) = store::agreement_in_force(pool, asked.tenant, asked.destination).await? else {
+            return asked.not_found(output);
+        };
+        let unreadable =
+            "the contract in the database is of another version of this program; restart a host with the bundle";
+        let contract: Contract = serde_json::from_value(agreement.contract.clone()).context(unreadable)?;
+        let names = agreement.manifest.get("names").cloned().unwrap_or_default();
+        let names: NamePatterns = serde_json::from_value(names).context(unreadable)?;
+        let Some(check) = store::latest_check(pool, asked.destination).await? else {
+            let sentence =
+                format!("nothing was shown of its server yet; run: waybill partner check {}", asked.destination);
+            asked.answer(output, "Refused", &sentence)?;
+            return Ok(Ended::Refused);
+        };
+        let found = recorded(&check, &contract, &names);
+        if let Some(problem) = &found.problem {
+            let sentence = format!(
+                "the latest check ({}) proved nothing: {problem}; mend it and run: waybill partner check {}",
+                found.finished_at, asked.destination
+            );
+            asked.answer(output, "Refused", &sentence)?;
+            return Ok(Ended::Refused);
+        }
+        let against: Vec<_> = found.contradictions().cloned().collect();
+        if !against.is_empty() {
+            let document = serde_json::json!({
+                "destination": asked.destination, "outcome": "Refused", "findings": &against,
+                "sentence": "the contract says more than the server was shown to do",
+            });
+            output.answer(&document, || {
+                format!(
+                    "Refused: the contract says more than the server was shown to do ({}):\n{}",
+                    found.finished_at,
+                    told(&against)
+                )
+            })?;
+            return Ok(Ended::Refused);
+        }
+        match store::enable_destination(pool, &switch, &agreement.contract, check.id).await? {
+            Switched::Switched { before } => {
+                let sentence = if before {
+                    "it was enabled already; the words are recorded"
+                } else {
+                    "its jobs run again; those that wait are looked at within minutes"
+                };
+                asked.answer(output, "Enabled", sentence)?;
+                Ok(Ended::Done)
+            }
+            Switched::Changed => {
+                asked.answer(
+                    output,
+                    "Changed",
+                    "its contract or the latest check changed meanwhile; nothing was changed, try again",
+                )?;
+                Ok(Ended::TryAgain)
+            }
+            Switched::Absent => asked.not_found(output),
+        }
+    }
+}
+
+impl Disable {
+    pub async fn run(self, pool: &Pool, output: Output) -> anyhow::Result<Ended> {
+        let asked = self.asked;
+        match store::disable_destination(pool, &asked.switch()?).await? {
+            Switched::Switched { before } => {
+                let sentence = if before {
+                    "its jobs wait in the queue; what is under way is finished"
+                } else {
+                    "it was disabled already; the words are recorded"
+                };
+                asked.answer(output, "Disabled", sentence)?;
+                Ok(Ended::Done)
+            }
+            Switched::Changed | Switched::Absent => asked.not_found(output),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `waybill plugin inspect`: what a bundle is, and everything that is wrong with it.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use super::described::describe;
+use crate::cli::Ended;
+use crate::cli::output::Output;
+use crate::plugin::{PluginSettings, Plugins, examine};
+
+pub(super) const HELP: &str = "Example:\n  waybill plugin inspect partners/northwind\n\n\
+destinations.toml is read if it is there. Exit code 0: it would be served; 3: there is no such directory; 4: it would be refused.";
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Inspect {
+    /// The bundle: a directory with partner.toml, builder.wasm and destination.wasm.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+impl Inspect {
+    pub async fn run(self, output: &Output) -> anyhow::Result<Ended> {
+        let directory = self.directory;
+        if !directory.is_dir() {
+            output.answer(&serde_json::json!({ "bundle": directory, "outcome": "NotFound" }), || {
+                format!("NotFound: {} is no directory; name the one that holds partner.toml", directory.display())
+            })?;
+            return Ok(Ended::NotFound);
+        }
+        // `.` and `..` have no name of their own.
+        let directory = directory.canonicalize().with_context(|| format!("{} cannot be read", directory.display()))?;
+        let operated = directory.join("destinations.toml").exists();
+        let path = directory.clone();
+        let examined = tokio::task::spawn_blocking(move || examine(&path, operated)).await??;
+        let mut described = describe(&examined);
+        if described.problems.is_empty() {
+            // What only the linker sees.
+            let cache = tempfile::tempdir().context("a private directory for compiled components cannot be made")?;
+            let plugins = Plugins::open(&PluginSettings { cache_dir: cache.path().join("compiled") })?;
+            let loaded =
+                if operated { plugins.load_one(&directory).await } else { plugins.load_alone(&directory).await };
+            described.problems.extend(loaded.err().map(|refused| refused.fault.to_string()));
+        }
+        let serves = described.problems.is_empty();
+        let document = serde_json::json!({ "outcome": if serves { "Sound" } else { "Refused" }, "bundle": &described });
+        output.answer(&document, || {
+            let end = if serves { "Sound: a host would serve it." } else { "Refused: a host would not serve it." };
+            format!("{}\n{end}", described.in_words())
+        })?;
+        Ok(if serves { Ended::Done } else { Ended::Refused })
+    }
+}

@@ -1,0 +1,256 @@
+//! `waybill partner` and `waybill plugin inspect`, before real servers.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use anyhow::Context as _;
+use serde_json::Value;
+use waybill_tests::house::{DESTINATION, TENANT};
+use waybill_tests::sftp_server::{Behaviour, HardLink, Listing, RenameOver};
+use waybill_tests::{House, Plan, Reach, SftpServer, Sshd};
+
+use crate::stage::Ended;
+
+/// Runs the program as rosa, on the house's database and partners directory.
+pub async fn waybill(house: &House, arguments: &[&str]) -> anyhow::Result<Ended> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_waybill"));
+    command
+        .env_clear()
+        .env("WAYBILL_DATABASE_URL", house.database.url())
+        .env("WAYBILL_PARTNERS", house.partners())
+        .env("WAYBILL_TENANT", TENANT.to_string())
+        .env("WAYBILL_AS", "rosa")
+        .args(arguments);
+    // The partner's server may live in this process.
+    let output: Output = tokio::task::spawn_blocking(move || command.output()).await??;
+    let said = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
+    Ok(Ended { code: output.status.code().context("ended by a signal")?, said })
+}
+
+async fn check(house: &House) -> anyhow::Result<Ended> {
+    waybill(house, &["partner", "check", &DESTINATION.to_string()]).await
+}
+
+async fn enable(house: &House) -> anyhow::Result<Ended> {
+    waybill(house, &["partner", "enable", &DESTINATION.to_string(), "--reason", "the partner confirmed"]).await
+}
+
+/// Before the in-process server, whose password lies in this directory.
+async fn before(server: &SftpServer, directory: &Path, contract: &str) -> anyhow::Result<House> {
+    let manifest = format!("[names]\nfinal = 'contacts-{{key}}.csv'\n[contract]\n{contract}\n");
+    House::before(&Reach::in_process(server, directory)?, Plan { manifest, ..Plan::default() }).await
+}
+
+/// The points that contradict, by their words.
+fn against(report: &Value) -> Vec<String> {
+    let findings = report.get("findings").and_then(Value::as_array).cloned().unwrap_or_default();
+    let against =
+        findings.into_iter().filter(|finding| finding.get("stands").is_some_and(|stands| stands == "contradicts"));
+    against.filter_map(|finding| Some(finding.get("about")?.as_str()?.to_owned())).collect()
+}
+
+#[tokio::test]
+async fn plg_01_a_partner_is_checked_shown_and_enabled() -> anyhow::Result<()> {
+    let server = Sshd::start().await?;
+    let house = House::before(&Reach::openssh(&server)?, Plan::default()).await?;
+    enable(&house).await?.says(4, &["Refused", "nothing was shown of its server yet", "waybill partner check"]);
+    waybill(&house, &["partner", "list"]).await?.says(0, &["acme", &DESTINATION.to_string(), "ready", "never"]);
+
+    let checked = check(&house).await?;
+    checked.says(
+        0,
+        &[
+            "Agrees: nothing that was seen contradicts the contract",
+            "SSH-2.0-OpenSSH",
+            "hardlink@openssh.com",
+            "free space",
+            "0 entries",
+            "agrees       publish: a file gets its final name by a hard link",
+            "agrees       publishes_whole",
+            "agrees       may_remove_temporaries",
+            "agrees       reading back",
+            "not shown    rename_one_step",
+        ],
+    );
+    assert_eq!(std::fs::read_dir(server.files())?.count(), 0, "scratch files are left");
+    let created: Vec<String> =
+        server.operations()?.iter().filter_map(|done| done.operation.creates().map(str::to_owned)).collect();
+    assert!(created.len() > 5, "{created:?}");
+    for path in &created {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        assert!(
+            name.strip_prefix('.').and_then(|name| name.strip_suffix(".part")).is_some(),
+            "not a temporary name: {path}"
+        );
+    }
+    let row: (String, Value, Value, Value, Option<String>) = sqlx::query_as(
+        "SELECT requested_by, server, proof, seen, problem FROM destination_checks WHERE finished_at IS NOT NULL",
+    )
+    .fetch_one(&house.admin)
+    .await?;
+    assert_eq!((row.0.as_str(), row.4), ("rosa", None));
+    assert!(row.1["banner"].as_str().is_some_and(|banner| banner.starts_with("SSH-2.0-OpenSSH")), "{}", row.1);
+    assert_eq!(
+        (&row.2["link_refuses"]["shown"], &row.3["reads_back"]["shown"]),
+        (&Value::Bool(true), &Value::Bool(true))
+    );
+
+    waybill(&house, &["partner", "list"]).await?.says(0, &["agrees ("]);
+    let shown = waybill(&house, &["partner", "show", "acme"]).await?;
+    shown.says(
+        0,
+        &["acme, revision 1", "final names appear only whole", "builder.wasm", "key in the file", "agrees (", "rows"],
+    );
+    let json = waybill(&house, &["partner", "show", "acme", "--json"]).await?.json()?;
+    assert_eq!(
+        json["destinations"][0]["stands"]["checked"].as_str().map(|text| text.starts_with("agrees")),
+        Some(true)
+    );
+    waybill(&house, &["partner", "show", "nobody"]).await?.says(3, &["NotFound", "waybill partner list"]);
+    waybill(&house, &["partner", "check", "nobody"]).await?.says(3, &["NotFound", "waybill partner list"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_01_the_switch_is_recorded_with_who_and_why_and_holds_jobs() -> anyhow::Result<()> {
+    let server = Sshd::start().await?;
+    let house = House::before(&Reach::openssh(&server)?, Plan::default()).await?;
+    let id = DESTINATION.to_string();
+    let disabled = waybill(&house, &["partner", "disable", &id, "--reason", "they move their server"]).await?;
+    disabled.says(0, &["Disabled: its jobs wait in the queue"]);
+    waybill(&house, &["partner", "list"]).await?.says(0, &["disabled"]);
+    check(&house).await?.says(0, &["Agrees", &format!("waybill partner enable {id}")]);
+    enable(&house).await?.says(0, &["Enabled: its jobs run again"]);
+    waybill(&house, &["partner", "list"]).await?.says(0, &["ready"]);
+    let rows: Vec<(String, String, String, Value)> =
+        sqlx::query_as("SELECT actor, action, target, detail FROM audit ORDER BY id").fetch_all(&house.admin).await?;
+    let [off, on] = rows.as_slice() else { panic!("{rows:?}") };
+    assert_eq!((off.0.as_str(), off.1.as_str(), off.2.as_str()), ("rosa", "disable_destination", id.as_str()));
+    assert_eq!((&off.3["reason"], &off.3["was_enabled"]), (&Value::from("they move their server"), &Value::Bool(true)));
+    assert_eq!((on.1.as_str(), &on.3["was_enabled"]), ("enable_destination", &Value::Bool(false)));
+    for command in ["enable", "disable"] {
+        let other = uuid::Uuid::nil().to_string();
+        waybill(&house, &["partner", command, &other, "--reason", "why"]).await?.says(3, &["NotFound"]);
+        waybill(&house, &["partner", command, &id, "--reason", " "]).await?.says(1, &["need words"]);
+        waybill(&house, &["partner", command, &id]).await?.says(2, &["--reason"]);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn del_05_a_server_that_replaces_or_lies_about_links_is_found_out_and_not_enabled() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let replaces = Behaviour {
+        rename_over: RenameOver::Replaces,
+        hard_link: HardLink::NotOffered,
+        posix_rename: false,
+        ..Behaviour::default()
+    };
+    let server = SftpServer::start(replaces.clone()).await?;
+    let house = before(&server, directory.path(), "publishes_whole = true").await?;
+    check(&house).await?.says(
+        4,
+        &[
+            "Contradicts",
+            "CONTRADICTS  publish:",
+            "hard links are not offered, and RENAME replaces an existing file",
+            "exclusive_create",
+        ],
+    );
+    enable(&house)
+        .await?
+        .says(4, &["Refused", "the contract says more than the server was shown to do", "RENAME replaces"]);
+
+    server.set_behaviour(Behaviour { hard_link: HardLink::Lies, ..replaces });
+    let lies = waybill(&house, &["partner", "check", &DESTINATION.to_string(), "--json"]).await?;
+    assert_eq!((lies.code, against(&lies.json()?)), (4, vec!["publish".to_owned()]), "{}", lies.said);
+    lies.says(4, &["a hard link is answered yes and not made", "nothing is ever delivered by one here"]);
+    enable(&house).await?.says(4, &["answered yes and not made"]);
+
+    server.set_behaviour(Behaviour { hard_link: HardLink::Lies, ..Behaviour::default() });
+    check(&house).await?.says(0, &["Agrees", "by RENAME, which refused an existing name", "makes none"]);
+    enable(&house).await?.says(0, &["Enabled"]);
+    assert_eq!(server.names_in("/"), [""; 0], "scratch files are left");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn del_05_what_a_server_hides_or_does_not_offer_contradicts_a_contract_that_counts_on_it() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let server = SftpServer::start(Behaviour { posix_rename: false, ..Behaviour::default() }).await?;
+    let house = before(&server, directory.path(), "names_reused = true\noverwrites_last = 'mail of 3 May'").await?;
+    check(&house).await?.says(4, &["CONTRADICTS  overwrites_last", "mail of 3 May", "posix-rename@openssh.com"]);
+    server.set_behaviour(Behaviour { listing: Listing::Forbidden, ..Behaviour::default() });
+    let hidden = waybill(&house, &["partner", "check", "acme", "--json"]).await?;
+    let words = against(&hidden.json()?);
+    assert!(hidden.code == 4 && words.contains(&"looking".to_owned()), "{}", hidden.said);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plg_08_a_check_that_is_not_possible_says_why_and_no_secret() -> anyhow::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir()?;
+    let server = SftpServer::start(Behaviour::default()).await?;
+    let reach = Reach::in_process(&server, directory.path())?;
+    let house = House::before(&reach, Plan::default()).await?;
+    let password = directory.path().join("password");
+    std::fs::write(&password, "canary-password-4711")?;
+    std::fs::set_permissions(&password, std::fs::Permissions::from_mode(0o600))?;
+    let refused = check(&house).await?;
+    refused.says(4, &["NotPossible", "does not accept user", &password.display().to_string()]);
+    drop(server);
+    let unreachable = check(&house).await?;
+    unreachable.says(5, &["NotPossible", "cannot be reached"]);
+    let problems: Vec<String> = sqlx::query_scalar("SELECT problem FROM destination_checks ORDER BY finished_at")
+        .fetch_all(&house.admin)
+        .await?;
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    enable(&house).await?.says(4, &["Refused", "proved nothing", "cannot be reached"]);
+    for said in [&refused.said, &unreachable.said].into_iter().chain(&problems) {
+        assert!(!said.contains("canary"), "a secret was told: {said}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_02_inspect_tells_what_a_bundle_is_and_everything_that_is_wrong_with_it() -> anyhow::Result<()> {
+    let server = Sshd::start().await?;
+    let house = House::before(&Reach::openssh(&server)?, Plan::default()).await?;
+    let bundle = house.partners().join("acme");
+    let path = bundle.display().to_string();
+    let inspect = |more: &'static [&'static str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_waybill"))
+            .env_clear()
+            .args(["plugin", "inspect", &path])
+            .args(more)
+            .output()?;
+        let said = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
+        anyhow::Ok(Ended { code: output.status.code().context("ended by a signal")?, said })
+    };
+    inspect(&[])?.says(
+        0,
+        &[
+            "bundle acme",
+            "acme, revision 1",
+            "built for waybill:partner 0.1.0",
+            "waybill:partner/remote@0.1.0",
+            "memory 256 MiB",
+            "Sound",
+        ],
+    );
+    // As its author has it.
+    std::fs::remove_file(bundle.join("destinations.toml"))?;
+    inspect(&[])?.says(0, &["Sound"]);
+    std::fs::write(bundle.join("builder.wasm"), "#!/bin/sh\n")?;
+    std::fs::write(bundle.join("destination.wasm"), b"\0asm\x0d\0\x01\0")?;
+    let broken = inspect(&["--json"])?;
+    let problems = broken.json()?["bundle"]["problems"].clone();
+    assert_eq!((broken.code, problems.as_array().map(Vec::len)), (4, Some(2)), "{}", broken.said);
+    broken.says(4, &["builder.wasm is not WebAssembly", "does not export `final-name`", "Refused"]);
+    waybill(&house, &["partner", "list"]).await?.says(0, &["acme", "refused", "destinations.toml cannot be read"]);
+    waybill(&house, &["partner", "show", "acme"]).await?.says(4, &["problems"]);
+    std::fs::write(bundle.join("partner.toml"), "partner = 'acme'\nrevision = 0\n")?;
+    inspect(&[])?.says(4, &["partner.toml line 1", "`names` is missing"]);
+    Ok(())
+}
