@@ -375,7 +375,8 @@ mod tests {
     #[test]
     fn del_05_what_contradicts_a_contract_is_named_by_its_word() {
         let whole = seen(true, true);
-        let cases: &[(&str, &[&str], &Seen, &str, &[&str])] = &[
+        type Case<'a> = (&'a str, &'a [&'a str], &'a Seen, &'a str, &'a [&'a str]);
+        let cases: &[Case<'_>] = &[
             (OPENSSH, LINKS, &whole, "", &[]),
             (
                 OPENSSH,

@@ -43,9 +43,10 @@ async fn before(server: &SftpServer, directory: &Path, contract: &str) -> anyhow
 
 /// The points that contradict, by their words.
 fn against(report: &Value) -> Vec<String> {
-    let findings = report["findings"].as_array().cloned().unwrap_or_default();
-    let against = findings.into_iter().filter(|finding| finding["stands"] == "contradicts");
-    against.map(|finding| finding["about"].as_str().unwrap_or_default().to_owned()).collect()
+    let findings = report.get("findings").and_then(Value::as_array).cloned().unwrap_or_default();
+    let against =
+        findings.into_iter().filter(|finding| finding.get("stands").is_some_and(|stands| stands == "contradicts"));
+    against.filter_map(|finding| Some(finding.get("about")?.as_str()?.to_owned())).collect()
 }
 
 #[tokio::test]
@@ -77,7 +78,10 @@ async fn plg_01_a_partner_is_checked_shown_and_enabled() -> anyhow::Result<()> {
     assert!(created.len() > 5, "{created:?}");
     for path in &created {
         let name = path.rsplit('/').next().unwrap_or_default();
-        assert!(name.starts_with('.') && name.ends_with(".part"), "not a temporary name: {path}");
+        assert!(
+            name.strip_prefix('.').and_then(|name| name.strip_suffix(".part")).is_some(),
+            "not a temporary name: {path}"
+        );
     }
     let row: (String, Value, Value, Value, Option<String>) = sqlx::query_as(
         "SELECT requested_by, server, proof, seen, problem FROM destination_checks WHERE finished_at IS NOT NULL",

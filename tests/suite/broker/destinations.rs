@@ -5,7 +5,9 @@ use serde_json::json;
 use uuid::Uuid;
 use waybill::job::status::Role;
 use waybill::policy::growing_delay;
-use waybill::store::{self, JoinedDestination, Joining, NewJob, PAUSE_CAP, PAUSE_FIRST, Pausing, PolicyFacts};
+use waybill::store::{
+    self, JoinedDestination, Joining, NewJob, PAUSE_CAP, PAUSE_FIRST, Pausing, PolicyFacts, Switch, Switched,
+};
 
 use crate::store::world::{Attempt, World};
 
@@ -226,5 +228,45 @@ async fn del_05_a_proof_holds_for_the_server_that_gave_it() -> anyhow::Result<()
         )
         .await?;
     assert_eq!(find("openssh").await?, None);
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_01_enabling_asks_again_for_what_it_was_decided_by() -> anyhow::Result<()> {
+    let world = World::new().await?;
+    let (destination, contract) = (joined(world.tenant, 1), json!({ "publishes_whole": true }));
+    let destination = JoinedDestination { contract: contract.clone(), ..destination };
+    assert_eq!(store::upsert_destination(&world.worker, &destination).await?, Joining::Joined);
+    let switch = Switch {
+        tenant: world.tenant,
+        destination: destination.id,
+        switched_by: "rosa".to_owned(),
+        reason: "why".to_owned(),
+    };
+    let check = async || -> anyhow::Result<Uuid> {
+        store::keep_proof(&world.worker, destination.id, "openssh", json!({}), json!({})).await?;
+        Ok(store::latest_check(&world.api, destination.id).await?.context("no check")?.id)
+    };
+    assert_eq!(store::disable_destination(&world.api, &switch).await?, Switched::Switched { before: true });
+    let (first, second) = (check().await?, check().await?);
+    let enable = async |switch: &Switch, contract: &serde_json::Value, check: Uuid| {
+        store::enable_destination(&world.api, switch, contract, check).await
+    };
+    assert_eq!(enable(&switch, &contract, first).await?, Switched::Changed, "a later check was not asked for");
+    assert_eq!(enable(&switch, &json!({}), second).await?, Switched::Changed, "another contract is in force");
+    let foreign = Switch { tenant: Uuid::new_v4(), ..switch.clone() };
+    assert_eq!(enable(&foreign, &contract, second).await?, Switched::Absent);
+    assert_eq!(store::disable_destination(&world.api, &foreign).await?, Switched::Absent);
+    let state = store::destination_state(&world.api, destination.id).await?.context("it is gone")?;
+    assert!(!state.enabled, "a refused switch was written");
+    assert_eq!(enable(&switch, &contract, second).await?, Switched::Switched { before: false });
+    let recorded = "SELECT count(*) FROM audit WHERE actor = 'rosa' AND detail ->> 'reason' = 'why'";
+    assert_eq!(world.count(recorded).await?, 2, "one row a switch that was written");
+    let others = format!("SELECT count(*) FROM destinations WHERE id <> '{}' AND NOT enabled", destination.id);
+    assert_eq!(world.count(&others).await?, 0);
+    let unknown = store::keep_proof(&world.worker, Uuid::new_v4(), "openssh", json!({}), json!({})).await;
+    assert!(unknown.is_ok() && store::agreement_in_force(&world.api, Uuid::new_v4(), destination.id).await?.is_none());
+    let agreed = store::agreement_in_force(&world.api, world.tenant, destination.id).await?.context("it is gone")?;
+    assert_eq!((agreed.contract, agreed.manifest), (contract, destination.manifest));
     Ok(())
 }

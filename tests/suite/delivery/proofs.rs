@@ -15,7 +15,7 @@ async fn delivered(house: &House, server: &SftpServer) -> anyhow::Result<(Publis
     house.until(job, Status::Completed).await?;
     worker.stop().await?;
     let log = server.log();
-    let temporary = |name: &str| name.ends_with(".part");
+    let temporary = |name: &str| name.strip_suffix(".part").is_some();
     let made = log[before..].iter().filter(|logged| logged.operation.creates().is_some_and(temporary)).count();
     let form = evidence(&house.events(job).await?)?.into_iter().find_map(|one| match one {
         Evidence::Publish { form, .. } => Some(form),

@@ -209,6 +209,26 @@ impl Actors {
         Ok(())
     }
 
+    /// Makes what was recorded of a job a thousand seconds older.
+    pub async fn age_events(&self, job: Uuid) -> anyhow::Result<()> {
+        let statement =
+            "UPDATE export_attempt_events SET recorded_at = recorded_at - interval '1000 s' WHERE job_id = $1";
+        self.unguarded(statement, job).await
+    }
+
+    /// Evidence as no statement of the host would record it.
+    pub async fn record(&self, job: Uuid, attempt: Uuid, detail: &str) -> anyhow::Result<()> {
+        let statement = format!(
+            "INSERT INTO export_attempt_events (job_id, attempt_id, kind, observed_by, detail, recorded_at)
+             VALUES ($1, '{attempt}', 'DeliveryEvidence', 'test', '{detail}', clock_timestamp())"
+        );
+        self.unguarded(&statement, job).await
+    }
+
+    pub async fn created_at(&self, job: Uuid) -> anyhow::Result<time::OffsetDateTime> {
+        Ok(store::find_job(&self.worker, job).await?.context("the job")?.created_at)
+    }
+
     /// What only the superuser can do to a row.
     async fn unguarded(&self, statement: &str, job: Uuid) -> anyhow::Result<()> {
         let mut connection = self.database.admin().await?.acquire().await?.detach();

@@ -55,6 +55,20 @@ async fn ops_04_words_about_one_job_free_that_one_and_words_about_all_the_rest()
 }
 
 #[tokio::test]
+async fn ops_04_words_about_a_job_that_lost_nothing_are_not_needed_beside_one_that_did() -> anyhow::Result<()> {
+    let world = World::new().await?;
+    let corrector = world.pool(Role::Corrector).await?;
+    let lost = world.queued().await?;
+    forget(&world).await?;
+    let kept = world.queued().await?;
+    assert_eq!(store::accept_loss(&corrector, words(LossOf::Job(kept), true)).await?, Accepted::NothingLost);
+    let nobody = Uuid::new_v4();
+    assert_eq!(store::accept_loss(&corrector, words(LossOf::Job(nobody), true)).await?, Accepted::NoSuchJob);
+    assert!(matches!(store::accept_loss(&corrector, words(LossOf::Job(lost), true)).await?, Accepted::Recorded { .. }));
+    Ok(())
+}
+
+#[tokio::test]
 async fn ops_04_words_without_need_or_without_words_are_not_recorded() -> anyhow::Result<()> {
     let world = World::new().await?;
     let corrector = world.pool(Role::Corrector).await?;

@@ -7,6 +7,7 @@
 mod destinations;
 mod pairs;
 mod reads;
+mod told;
 mod wakeups;
 
 use std::collections::BTreeMap;
@@ -128,7 +129,7 @@ pub async fn another_tenant(actors: &Actors) -> anyhow::Result<(Uuid, Uuid)> {
 }
 
 /// All rows, by table, as text.
-pub async fn everything(actors: &Actors) -> anyhow::Result<BTreeMap<&'static str, String>> {
+pub async fn everything(actors: &Actors) -> anyhow::Result<BTreeMap<String, String>> {
     const TABLES: [&str; 15] = [
         "export_jobs",
         "deliveries",
@@ -146,14 +147,13 @@ pub async fn everything(actors: &Actors) -> anyhow::Result<BTreeMap<&'static str
         "accepted_losses",
         "idempotency_keys",
     ];
-    let pool = actors.database.admin().await?;
-    let mut all = BTreeMap::new();
-    for table in TABLES {
-        let query =
-            format!("SELECT coalesce(string_agg(row::text, E'\\n' ORDER BY row::text), '') FROM {table} AS row");
-        all.insert(table, sqlx::query_scalar(AssertSqlSafe(query)).fetch_one(&pool).await?);
-    }
-    Ok(all)
+    let one = |table: &&str| {
+        format!("SELECT '{table}', coalesce(string_agg(row::text, E'\\n' ORDER BY row::text), '') FROM {table} AS row")
+    };
+    let query = TABLES.iter().map(one).collect::<Vec<_>>().join(" UNION ALL ");
+    let rows: Vec<(String, String)> =
+        sqlx::query_as(AssertSqlSafe(query)).fetch_all(&actors.database.admin().await?).await?;
+    Ok(rows.into_iter().collect())
 }
 
 /// The rows that name this id, of all tables.

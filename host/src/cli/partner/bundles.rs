@@ -24,7 +24,8 @@ pub(super) struct Stands {
     pub tenant: Uuid,
     pub server: String,
     /// `ready`, `disabled`, `needs attention`, `paused`, `not joined`.
-    pub stands: &'static str,
+    #[serde(rename = "stands")]
+    pub how: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// What the latest check showed, in few words.
@@ -36,7 +37,7 @@ pub(super) struct Stands {
 impl Stands {
     pub async fn read(pool: &Pool, examined: &Examined, destination: &Destination) -> anyhow::Result<Self> {
         let state = store::destination_state(pool, destination.id).await?;
-        let (stands, why) = match &state {
+        let (how, why) = match &state {
             None => ("not joined", Some("no host has served it yet".to_owned())),
             Some(state) => match (state.enabled, &state.attention, &state.pause) {
                 (false, ..) => ("disabled", None),
@@ -57,7 +58,7 @@ impl Stands {
             name: destination.name.clone(),
             tenant: destination.tenant,
             server: format!("{}@{}:{}, {}", endpoint.user, endpoint.host, endpoint.port, endpoint.directory),
-            stands,
+            how,
             why,
             checked: check.as_ref().map_or_else(|| "never".to_owned(), Recorded::in_few_words),
             check,

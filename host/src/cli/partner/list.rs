@@ -66,7 +66,7 @@ fn told(bundles: &[Listed], partners: &Path) -> String {
     for listed in bundles {
         let revision = listed.revision.map_or_else(String::new, |revision| revision.to_string());
         for one in &listed.destinations {
-            let stands = one.why.as_ref().map_or_else(|| one.stands.to_owned(), |why| format!("{}: {why}", one.stands));
+            let stands = one.why.as_ref().map_or_else(|| one.how.to_owned(), |why| format!("{}: {why}", one.how));
             let id = one.destination.to_string();
             table.add_row([&listed.bundle, &revision, &id, &one.name, &stands, &one.checked]);
         }

@@ -56,7 +56,7 @@ impl Show {
                     ("logs in by", destination.endpoint.secret.to_string()),
                     ("host keys", destination.endpoint.host_keys.join(", ")),
                     ("queries", destination.queries.join(", ")),
-                    ("stands", format!("{}{why}", stands.stands)),
+                    ("stands", format!("{}{why}", stands.how)),
                     ("checked", stands.checked.clone()),
                 ] {
                     text += &format!("  {label:11}  {value}\n");
