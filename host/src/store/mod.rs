@@ -135,7 +135,6 @@ pub use accept_loss::{Acceptance, Accepted, LossOf, accept_loss};
 pub use acknowledgment_period::acknowledgment_period;
 pub use agreement_in_force::{AgreementInForce, agreement_in_force};
 pub use attempt_on_record::attempt_on_record;
-pub use attempt_on_record::{AttemptOnRecord, attempt_on_record};
 pub use claim_look::{DueLook, Purpose, claim_look};
 pub use clear_pause::clear_pause;
 pub use correct::{Corrected, Correction, CorrectionRefused, correct};
