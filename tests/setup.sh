@@ -128,7 +128,7 @@ choose_directory() {
 server_pid() {
     local pid
     pid=$(head -n 1 "$directory/data/postmaster.pid" 2>/dev/null) || return 1
-    tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -qxF "$directory/data" || return 1
+    { tr '\0' '\n' <"/proc/$pid/cmdline"; } 2>/dev/null | grep -qxF "$directory/data" || return 1
     echo "$pid"
 }
 

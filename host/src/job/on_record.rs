@@ -70,3 +70,84 @@ impl Recorded {
         recorded
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use time::OffsetDateTime;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::job::facts::Found;
+
+    const NOW: &str = "digest of now";
+
+    fn attempt(contract: &str, evidence: Vec<Evidence>) -> AttemptOnRecord {
+        let digest = |of: &str| of.to_owned();
+        AttemptOnRecord {
+            job: ClaimedJob {
+                id: Uuid::nil(),
+                tenant: Uuid::nil(),
+                attempt: Uuid::nil(),
+                attempt_count: 1,
+                destination: Uuid::nil(),
+                delivery_key: "spring".to_owned(),
+                created_at: OffsetDateTime::UNIX_EPOCH,
+                version: 1,
+                scope: serde_json::Value::Null,
+                replacement: None,
+            },
+            status: Status::OutcomeUnknown,
+            expected: None,
+            publish_intended: None,
+            fenced: false,
+            fences_known: true,
+            digests: Some(Digests {
+                builder: digest("b"),
+                destination: digest("d"),
+                manifest: digest("m"),
+                settings: digest("s"),
+                contract: contract.to_owned(),
+            }),
+            evidence,
+            unreadable: 0,
+            since_intended: None,
+            since_settled: Duration::ZERO,
+        }
+    }
+
+    fn baseline(contract: Option<Contract>) -> Evidence {
+        let look = Listing { at: "a.csv".to_owned(), found: Found::Absent, sha256: None, hashed_by: None };
+        Evidence::Baseline {
+            look,
+            temporary: Some(".part".to_owned()),
+            acknowledgments: Some(vec!["old.ack".to_owned()]),
+            reported: None,
+            contract: contract.map(Box::new),
+        }
+    }
+
+    #[test]
+    fn the_stricter_contract_counts_and_without_one_on_record_only_an_unchanged_one() {
+        let promises = Contract { publishes_whole: true, collects: true, ..Contract::default() };
+        let fewer = Contract { publishes_whole: true, ..Contract::default() };
+        for (digest, evidence, counts) in [
+            (NOW, vec![], &promises),
+            ("another", vec![], &Contract::default()),
+            (NOW, vec![baseline(None)], &promises),
+            ("another", vec![baseline(None)], &Contract::default()),
+            ("another", vec![baseline(Some(promises.clone()))], &promises),
+        ] {
+            assert_eq!(Recorded::of(&attempt(digest, evidence), &promises, NOW).contract, *counts, "{digest}");
+        }
+        let then = attempt("another", vec![baseline(Some(fewer))]);
+        assert!(!Recorded::of(&then, &promises, NOW).contract.collects, "what was not promised then is not promised");
+    }
+
+    #[test]
+    fn the_recorded_baseline_is_what_names_and_looks_go_by() {
+        let recorded = Recorded::of(&attempt(NOW, vec![baseline(None)]), &Contract::default(), NOW);
+        assert_eq!(recorded.temporary.as_deref(), Some(".part"));
+        assert_eq!(recorded.baseline.map(|look| look.found), Some(Found::Absent));
+        assert_eq!(recorded.acknowledgments, Some(vec!["old.ack".to_owned()]));
+    }
+}

@@ -1,5 +1,6 @@
 -- store::claim_outbox
--- The clock stands in a subquery, so that it is read once and the index can be asked by it.
+-- The clock stands in a subquery, so that it is read once and the index can be asked by it. What is locked as due stays so
+-- until the statement ends: the lock is taken on the newest version of the row, which is asked again.
 WITH due AS (
     SELECT message_id
     FROM outbox_claims
@@ -19,9 +20,6 @@ claimed AS (
         claims = entry.claims + 1
     FROM due
     WHERE entry.message_id = due.message_id
-      AND entry.finished_at IS NULL
-      AND entry.dead_lettered_at IS NULL
-      AND (entry.expires_at IS NULL OR entry.expires_at <= clock_timestamp())
     RETURNING entry.message_id, entry.priority, entry.ready_at, entry.claims, entry.failures)
 SELECT claimed.message_id AS "message_id!",
        outbox.job_id AS "job_id!",

@@ -31,7 +31,6 @@ taken AS (
         deliveries = wakeup.deliveries + 1
     FROM ready
     WHERE wakeup.message_id = ready.message_id
-      AND (wakeup.taken_until IS NULL OR wakeup.taken_until <= clock_timestamp())
     RETURNING wakeup.message_id, wakeup.job_id, wakeup.destination_id, wakeup.priority, wakeup.ready_at, wakeup.deliveries)
 SELECT message_id AS "message_id!",
        job_id AS "job_id!",

@@ -12,7 +12,7 @@ swept AS (
     UPDATE export_jobs AS job
     SET woken_at = clock_timestamp(), sweep_count = job.sweep_count + 1
     FROM due
-    WHERE job.id = due.id AND job.status = 'Queued'
+    WHERE job.id = due.id
     RETURNING job.id, job.priority, job.woken_at, job.sweep_count),
 message AS (
     SELECT gen_random_uuid() AS message_id, id, priority, woken_at, sweep_count FROM swept),

@@ -71,6 +71,8 @@ pub enum RegistrarError {
     Plugins(#[from] PluginError),
     #[error("the destinations in the database could not be kept in step with the partners directory")]
     Store(#[from] StoreError),
+    #[error("a bundle could not be written as JSON")]
+    Json(#[from] serde_json::Error),
     #[error("the partners directory was not looked at: {why}")]
     Interrupted { why: String },
 }
@@ -172,9 +174,9 @@ impl Registrar {
     }
 
     /// Brings the destinations in the database in step with a bundle, or says what speaks against it there.
-    async fn join(&self, bundle: &Bundle) -> Result<Result<(), BundleError>, StoreError> {
+    async fn join(&self, bundle: &Bundle) -> Result<Result<(), BundleError>, RegistrarError> {
         for destination in &bundle.destinations {
-            let joining = store::upsert_destination(&self.pool, &joined(bundle, destination)).await?;
+            let joining = store::upsert_destination(&self.pool, &joined(bundle, destination)?).await?;
             if let Err(what) = judge(bundle, destination, joining) {
                 let fault = BundleFault::OnRecord { what };
                 return Ok(Err(BundleError { bundle: bundle.directory.clone(), fault }));
@@ -214,20 +216,19 @@ fn name(directory: &Path) -> String {
     directory.file_name().unwrap_or(directory.as_os_str()).to_string_lossy().into_owned()
 }
 
-fn joined(bundle: &Bundle, destination: &Destination) -> JoinedDestination {
-    let json = |value: serde_json::Result<serde_json::Value>| value.unwrap_or_default();
-    JoinedDestination {
+fn joined(bundle: &Bundle, destination: &Destination) -> serde_json::Result<JoinedDestination> {
+    Ok(JoinedDestination {
         id: destination.id,
         tenant: destination.tenant,
         name: destination.name.clone(),
         partner: bundle.partner.clone(),
         revision: i32::try_from(bundle.manifest.revision).unwrap_or(i32::MAX),
-        manifest: json(serde_json::to_value(&bundle.manifest)),
-        contract: json(serde_json::to_value(&bundle.manifest.contract)),
-        rules: json(serde_json::to_value(&destination.rules)),
-        digests: json(serde_json::to_value(&destination.digests)),
+        manifest: serde_json::to_value(&bundle.manifest)?,
+        contract: serde_json::to_value(&bundle.manifest.contract)?,
+        rules: serde_json::to_value(&destination.rules)?,
+        digests: serde_json::to_value(&destination.digests)?,
         endpoint: format!("{}:{}", destination.endpoint.host, destination.endpoint.port),
-    }
+    })
 }
 
 /// What came of joining, as one sentence where it refuses the bundle.

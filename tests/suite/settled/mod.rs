@@ -16,13 +16,13 @@ mod uploads;
 use std::time::Duration;
 
 use uuid::Uuid;
-use waybill::job::evidence::Evidence;
+use waybill::job::evidence::{Evidence, Receipt};
 use waybill::job::model::Job;
 use waybill::job::status::{EventKind, FailureReason, Status};
 use waybill::upkeep::Looked;
 use waybill_tests::house::Running;
 use waybill_tests::sftp_server::{Action, Behaviour, Event, Fault, Gate, HardLink, When};
-use waybill_tests::{House, Operation, Plan, Reach, SftpServer};
+use waybill_tests::{House, Operation, Plan, Reach, SftpServer, wait};
 
 /// A job that an attempt holds while the partner's server, held at a gate, does not answer it.
 pub struct Silent {
@@ -145,6 +145,17 @@ impl Silent {
             .filter(|event| event.kind == EventKind::DeliveryEvidence)
             .filter_map(|event| serde_json::from_value(event.detail?).ok())
             .collect())
+    }
+
+    /// The attempt's receipt, once its worker has recorded it.
+    pub async fn until_receipt(&self) -> anyhow::Result<Receipt> {
+        wait::until("the attempt's evidence", async || {
+            Ok(self.evidence().await?.into_iter().find_map(|one| match one {
+                Evidence::Receipt(receipt) => Some(receipt),
+                _ => None,
+            }))
+        })
+        .await
     }
 
     /// How the job stands.

@@ -323,13 +323,7 @@ async fn lse_03_a_takeover_before_the_fence_ends_the_upload_and_removes_its_temp
     gate.reached().await?;
     assert_eq!(silent.taken_over().await?.status, Status::OutcomeUnknown);
     gate.open();
-    let receipt = wait::until("the attempt's evidence", async || {
-        Ok(silent.evidence().await?.into_iter().find_map(|one| match one {
-            Evidence::Receipt(receipt) => Some(receipt),
-            _ => None,
-        }))
-    })
-    .await?;
+    let receipt = silent.until_receipt().await?;
     assert_eq!(receipt.temporary_removed, Some(true), "{receipt:?}");
     assert_eq!(silent.server.read(&temporary), None);
     assert_eq!(silent.house.job(job).await?.status, Status::OutcomeUnknown);

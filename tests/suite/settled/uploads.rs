@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use waybill::job::evidence::Evidence;
 use waybill::job::status::{EventKind, Status};
 use waybill_tests::house::PlannedQuery;
 use waybill_tests::sftp_server::{Action, Fault, Gate, When};
@@ -58,13 +57,7 @@ async fn lse_03_a_takeover_that_the_lease_keeper_finds_ends_the_upload_and_remov
     })
     .await?;
     gate.open();
-    let receipt = wait::until("the attempt's evidence", async || {
-        Ok(silent.evidence().await?.into_iter().find_map(|one| match one {
-            Evidence::Receipt(receipt) => Some(receipt),
-            _ => None,
-        }))
-    })
-    .await?;
+    let receipt = silent.until_receipt().await?;
     assert_eq!(receipt.temporary_removed, Some(true), "{receipt:?}");
     assert_eq!(silent.server.read(&temporary), None);
     let expected = silent.house.job(silent.job).await?.expected.map_or(0, |file| file.bytes);

@@ -11,13 +11,16 @@ use super::{Stage, another_tenant, bring, delivery, go_on};
 use crate::recovery::actors::Actors;
 use crate::store::world::Attempt;
 
-fn named(delivery: Delivery, endpoint: &str, directory: &str, name: &str) -> Delivery {
+fn named(of: Attempt, delivery: Delivery, endpoint: &str, directory: &str, name: &str) -> Delivery {
+    let Delivery { expected, reused, .. } = delivery;
     Delivery {
-        expected: FileFacts { name: name.to_owned(), ..delivery.expected },
+        job: of.job,
+        attempt: of.attempt,
+        reused,
+        expected: FileFacts { name: name.to_owned(), ..expected },
         endpoint: endpoint.to_owned(),
         directory: directory.to_owned(),
         last_part: name.to_owned(),
-        ..delivery
     }
 }
 
@@ -35,11 +38,11 @@ async fn aut_07_the_holder_of_the_very_name_is_told_among_many() -> anyhow::Resu
         ("later", "sftp.partner.test:22", "/upload", "statements.csv"),
     ] {
         let of = bring(&actors, &new(key), Stage::Running).await?;
-        let delivery = named(delivery(&actors, of).await?, endpoint, directory, name);
+        let delivery = named(of, delivery(&actors, of).await?, endpoint, directory, name);
         assert_eq!(store::authorize_delivery(&actors.worker, delivery).await?, Authorization::Authorized, "{key}");
     }
     let ask = async |of: Attempt| {
-        let delivery = named(delivery(&actors, of).await?, "sftp.partner.test:22", "/upload", "contacts.csv");
+        let delivery = named(of, delivery(&actors, of).await?, "sftp.partner.test:22", "/upload", "contacts.csv");
         anyhow::Ok(store::authorize_delivery(&actors.worker, delivery).await?)
     };
     let late = bring(&actors, &new("late"), Stage::Running).await?;

@@ -45,6 +45,25 @@ pub(super) struct Row {
     pub claims: Claims,
 }
 
+impl Row {
+    /// A job as it stands, with nothing found at the partner yet.
+    pub fn begin(key: String, case: String, job: &Job) -> Self {
+        Self {
+            job: key,
+            id: job.id.to_string(),
+            case,
+            state: watch::state(job),
+            attempts: job.attempt_count,
+            file: None,
+            bytes: None,
+            rows: None,
+            sha256: None,
+            evidence: String::new(),
+            claims: Claims::default(),
+        }
+    }
+}
+
 /// Statements about one thing, and those that do not hold.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
@@ -98,19 +117,7 @@ impl Witnesses<'_> {
             cancellations: store::cancellations_of(&self.operator.reader, job.tenant, job.id).await?,
             log: self.servers.at(planned.place.site).operations()?,
         };
-        let mut row = Row {
-            job: planned.key.clone(),
-            id: job.id.to_string(),
-            case: planned.case.to_string(),
-            state: watch::state(&job),
-            attempts: job.attempt_count,
-            file: None,
-            bytes: None,
-            rows: None,
-            sha256: None,
-            evidence: String::new(),
-            claims: Claims::default(),
-        };
+        let mut row = Row::begin(planned.key.clone(), planned.case.to_string(), &job);
         if planned.case.arrives() {
             self.arrived(planned, &job, &seen, &mut row).await?;
         } else {

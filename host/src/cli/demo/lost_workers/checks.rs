@@ -92,19 +92,7 @@ pub(super) async fn prove(act: &Act<'_>, jobs: &BTreeMap<Scene, Uuid>, fetched: 
 
 async fn row(act: &Act<'_>, seen: &Seen<'_>) -> anyhow::Result<Row> {
     let Seen { scene, job, .. } = seen;
-    let mut row = Row {
-        job: scene.key(),
-        id: job.id.to_string(),
-        case: scene.to_string(),
-        state: watch::state(job),
-        attempts: job.attempt_count,
-        file: None,
-        bytes: None,
-        rows: None,
-        sha256: None,
-        evidence: String::new(),
-        claims: Claims::default(),
-    };
+    let mut row = Row::begin(scene.key(), scene.to_string(), job);
     let wanted = usize::from(scene.arrives() || *scene == Scene::Called);
     let published = seen.publishes_of_its_attempts();
     row.claims.claim(published == wanted, || {

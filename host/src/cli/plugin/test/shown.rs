@@ -65,9 +65,10 @@ fn one_case(text: &mut String, case: &CaseReport) {
         }
     }
     let left: Vec<&str> = case.left_unknown().map(|fault| fault.fault.as_str()).collect();
-    if left.is_empty() {
+    let some_false = case.faults.iter().any(|fault| fault.judged == Judged::False);
+    if left.is_empty() && !some_false {
         let _ = writeln!(text, "Every outcome is settled by evidence.");
-    } else {
+    } else if !left.is_empty() {
         let _ = writeln!(
             text,
             "Left unknown, for the partner's acknowledgment or a person to settle ({} of {}): {}",
