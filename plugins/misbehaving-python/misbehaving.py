@@ -27,7 +27,7 @@ class WitWorld(wit_world.WitWorld):
             case "file":
                 open("/etc/passwd").read()
             case "socket":
-                socket.create_connection(("127.0.0.1", 1))
+                socket.socket(socket.AF_INET, socket.SOCK_STREAM).connect(("127.0.0.1", 1))
             case "environment":
                 output.write(repr(dict(os.environ)).encode())
             case "random":

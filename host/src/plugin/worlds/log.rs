@@ -40,6 +40,15 @@ impl Log {
         }
     }
 
+    /// A line of a standard stream. The lines of standard error are one message: a traceback says nothing by its last line.
+    pub(super) fn write_line(&mut self, level: Level, line: String) {
+        let before = if level == Level::Error { self.last_error.take() } else { None };
+        self.write(level, line);
+        if let (Some(before), Some(last)) = (before, &mut self.last_error) {
+            *last = if before.len() < LINE_BYTES { format!("{before}\n{last}") } else { before };
+        }
+    }
+
     /// The whole lines of what a runtime wrote to a standard stream; it comes in pieces.
     pub(super) fn lines(&mut self, text: &str) -> Vec<String> {
         let mut lines = Vec::new();

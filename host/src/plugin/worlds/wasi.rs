@@ -10,7 +10,7 @@
 
 use rand::TryRng as _;
 use wasmtime::StoreContextMut;
-use wasmtime::component::types::{ComponentFunc, ComponentItem};
+use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, Linker, Resource, ResourceAny, ResourceType, Val};
 
 use super::State;
@@ -56,8 +56,14 @@ pub(in crate::plugin) fn define(
                 ComponentItem::Resource(_) => instance.resource(function, ResourceType::host::<()>(), |_, _| Ok(()))?,
                 ComponentItem::ComponentFunc(_) => {
                     let asked = format!("{name}#{function}");
-                    instance.func_new(function, move |store, ty, arguments, results| {
-                        answer(store, world, &asked, &ty, arguments, results)
+                    instance.func_new(function, move |mut store, _, arguments, results| {
+                        let lent = take_back(&mut store, arguments)?;
+                        let value = answer(&mut store, world, &asked, lent, arguments)?;
+                        // A function without a result leaves no place for one.
+                        if let Some(result) = results.first_mut() {
+                            *result = value;
+                        }
+                        Ok(())
                     })?;
                 }
                 _ => {}
@@ -67,15 +73,15 @@ pub(in crate::plugin) fn define(
     Ok(())
 }
 
+/// What a function answers. One without a result is answered too.
 fn answer(
-    mut store: StoreContextMut<'_, State>,
+    store: &mut StoreContextMut<'_, State>,
     world: World,
     asked: &str,
-    _: &ComponentFunc,
+    lent: Option<u32>,
     arguments: &[Val],
-    results: &mut [Val],
-) -> wasmtime::Result<()> {
-    let value = match asked {
+) -> wasmtime::Result<Val> {
+    Ok(match asked {
         "wasi:cli/environment#get-environment"
         | "wasi:cli/environment#get-arguments"
         | "wasi:filesystem/preopens#get-directories" => Val::List(Vec::new()),
@@ -83,13 +89,13 @@ fn answer(
         | "wasi:cli/terminal-stdin#get-terminal-stdin"
         | "wasi:cli/terminal-stdout#get-terminal-stdout"
         | "wasi:cli/terminal-stderr#get-terminal-stderr" => Val::Option(None),
-        "wasi:cli/stdin#get-stdin" => stream(&mut store, STDIN)?,
-        "wasi:cli/stdout#get-stdout" => stream(&mut store, STDOUT)?,
-        "wasi:cli/stderr#get-stderr" => stream(&mut store, STDERR)?,
+        "wasi:cli/stdin#get-stdin" => stream(store, STDIN)?,
+        "wasi:cli/stdout#get-stdout" => stream(store, STDOUT)?,
+        "wasi:cli/stderr#get-stderr" => stream(store, STDERR)?,
         "wasi:io/streams#[method]output-stream.check-write" => Val::Result(Ok(Some(Box::new(Val::U64(MOST_BYTES))))),
         "wasi:io/streams#[method]output-stream.write"
         | "wasi:io/streams#[method]output-stream.blocking-write-and-flush" => {
-            written(&mut store, arguments)?;
+            written(store, lent, arguments)?;
             Val::Result(Ok(None))
         }
         "wasi:io/streams#[method]output-stream.flush" | "wasi:io/streams#[method]output-stream.blocking-flush" => {
@@ -112,12 +118,19 @@ fn answer(
                 "it called {asked}, which a plugin does not have: it has {has}, and no file system, socket, clock or environment"
             )));
         }
-    };
-    // A function without a result leaves no place for one.
-    if let Some(result) = results.first_mut() {
-        *result = value;
+    })
+}
+
+/// The number of the handle that the call is about. A handle is lent for a call, and must be let go before it returns.
+fn take_back(store: &mut StoreContextMut<'_, State>, arguments: &[Val]) -> wasmtime::Result<Option<u32>> {
+    let mut number = None;
+    for argument in arguments {
+        if let Val::Resource(handle) = argument {
+            let handle = handle.try_into_resource::<()>(&mut *store)?;
+            number = number.or(Some(handle.rep()));
+        }
     }
-    Ok(())
+    Ok(number)
 }
 
 fn stream(store: &mut StoreContextMut<'_, State>, number: u32) -> wasmtime::Result<Val> {
@@ -125,16 +138,15 @@ fn stream(store: &mut StoreContextMut<'_, State>, number: u32) -> wasmtime::Resu
 }
 
 /// Text of a standard stream, for the log.
-fn written(store: &mut StoreContextMut<'_, State>, arguments: &[Val]) -> wasmtime::Result<()> {
-    let [Val::Resource(stream), Val::List(bytes)] = arguments else { return Err(unforeseen("wasi:io/streams")) };
-    let number = stream.try_into_resource::<()>(&mut *store)?.rep();
+fn written(store: &mut StoreContextMut<'_, State>, stream: Option<u32>, arguments: &[Val]) -> wasmtime::Result<()> {
+    let [_, Val::List(bytes)] = arguments else { return Err(unforeseen("wasi:io/streams")) };
     let bytes: Vec<u8> =
         bytes.iter().filter_map(|byte| if let Val::U8(byte) = byte { Some(*byte) } else { None }).collect();
-    let level = if number == STDERR { Level::Error } else { Level::Info };
+    let level = if stream == Some(STDERR) { Level::Error } else { Level::Info };
     let state = store.data_mut();
     for line in state.log.lines(&String::from_utf8_lossy(&bytes)) {
         let line = state.words(line.trim_end());
-        state.log.write(level, line);
+        state.log.write_line(level, line);
     }
     Ok(())
 }
