@@ -58,7 +58,7 @@ impl Build {
     pub async fn run(self, output: &Output) -> anyhow::Result<Ended> {
         let directory = match std::path::absolute(&self.directory) {
             Ok(directory) if directory.is_dir() => directory,
-            _ => return not_found(output, &self.directory, "it is no directory"),
+            _ => return not_found(*output, &self.directory, "it is no directory"),
         };
         let mut parts = Vec::new();
         for part in Part::ALL {
@@ -68,13 +68,13 @@ impl Build {
         }
         if parts.is_empty() {
             let why = "it has no sources: neither builder/ nor destination/ has a Cargo.toml, a package.json or a requirements.txt; begin with `waybill plugin new`";
-            return not_found(output, &self.directory, why);
+            return not_found(*output, &self.directory, why);
         }
         let tools = match self.tools {
             Some(tools) => std::path::absolute(tools).context("the directory of tools cannot be told")?,
             None => tools::default_directory()?,
         };
-        let steps = Steps::new(output);
+        let steps = Steps::new(*output);
         let mut built = Vec::new();
         let mut files = Vec::new();
         for (part, language) in parts {
@@ -105,7 +105,7 @@ impl Build {
     }
 }
 
-fn not_found(output: &Output, directory: &Path, why: &str) -> anyhow::Result<Ended> {
+fn not_found(output: Output, directory: &Path, why: &str) -> anyhow::Result<Ended> {
     let document = serde_json::json!({ "bundle": directory, "outcome": "NotFound", "why": why });
     output.answer(&document, || format!("NotFound: {}: {why}", directory.display()))?;
     Ok(Ended::NotFound)

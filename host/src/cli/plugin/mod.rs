@@ -32,7 +32,7 @@ pub(super) enum PluginCommand {
 impl PluginCommand {
     pub async fn run(self, output: &Output) -> anyhow::Result<Ended> {
         match self {
-            Self::New(command) => command.run(output),
+            Self::New(command) => command.run(*output),
             Self::Build(command) => command.run(output).await,
             Self::Test(command) => command.run(output).await,
             Self::Inspect(command) => command.run(output).await,

@@ -43,7 +43,7 @@ enum Parts {
 }
 
 impl New {
-    pub fn run(self, output: &Output) -> anyhow::Result<Ended> {
+    pub fn run(self, output: Output) -> anyhow::Result<Ended> {
         let directory = self.directory;
         let parts: &[Part] = match self.part {
             Parts::Builder => &[Part::Builder],

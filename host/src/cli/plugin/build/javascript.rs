@@ -1,4 +1,4 @@
-//! JavaScript: ComponentizeJS, in the version of the part's lock file, with every feature off that would import WASI.
+//! JavaScript: `ComponentizeJS`, in the version of the part's lock file, with every feature off that would import WASI.
 
 use std::path::Path;
 

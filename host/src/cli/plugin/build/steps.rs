@@ -33,7 +33,7 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    pub fn new(output: &Output) -> Self {
+    pub fn new(output: Output) -> Self {
         // Drawn on standard error, and only on a terminal.
         let bar = if output.is_json() { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
