@@ -17,19 +17,20 @@ fn begin(language: &str) -> anyhow::Result<()> {
     let bench = Bench::empty()?;
     let made = bench.author("new", &["--language", language, "--json"])?;
     let document = answer(&made)?;
-    assert_eq!((made.status.code(), &document["outcome"]), (Some(0), &"Created".into()), "{document}");
+    assert_eq!((made.status.code(), document.get("outcome")), (Some(0), Some(&"Created".into())), "{document}");
 
     let built = bench.author("build", &["--json"])?;
     let document = answer(&built)?;
-    assert_eq!((built.status.code(), &document["outcome"]), (Some(0), &"Built".into()), "{document}");
-    let parts: Vec<_> = document["parts"].as_array().into_iter().flatten().map(|part| &part["file"]).collect();
+    assert_eq!((built.status.code(), document.get("outcome")), (Some(0), Some(&"Built".into())), "{document}");
+    let parts = document.get("parts").and_then(Value::as_array).into_iter().flatten();
+    let parts: Vec<_> = parts.filter_map(|part| part.get("file")).collect();
     assert_eq!(parts, ["builder.wasm", "destination.wasm"]);
     assert!(bench.unfinished()?.is_empty(), "nothing is left beside the components");
 
     let tested = bench.author("test", &["--json"])?;
     let report = answer(&tested)?;
     assert_eq!((wrong(&report), tested.status.code()), (Vec::new(), Some(0)), "{language}");
-    assert_eq!(report["passed"], true);
+    assert_eq!(report.get("passed"), Some(&true.into()));
     Ok(())
 }
 
