@@ -13,8 +13,11 @@ mod report;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use anyhow::Context;
+use futures::StreamExt as _;
 use report::{Report, Tried};
 use serde::Deserialize;
 
@@ -22,7 +25,13 @@ use serde::Deserialize;
 const NEAR: [&str; 5] = ["store::", "strangers::", "recovery::", "broker::", "permissions::"];
 
 /// Tests that are asked before all others.
-const FIRST: usize = 8;
+const FIRST: usize = 4;
+
+/// Tests at a time. They wait for PostgreSQL more than they compute.
+const AT_ONCE: usize = 4;
+
+/// A test that takes longer has failed.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// One predicate of one statement.
 struct Mutation {
@@ -44,7 +53,8 @@ struct Covered {
     statements: BTreeSet<String>,
 }
 
-fn main() -> anyhow::Result<()> {
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let (mut only, mut again, mut list, mut near) = (None, false, false, false);
     while let Some(argument) = arguments.next() {
@@ -68,6 +78,7 @@ fn main() -> anyhow::Result<()> {
         }
         return Ok(());
     }
+    let suite = Suite::build(repository)?;
     let coverage = coverage(repository, &folder.join("coverage"))?;
     let mut report = Report::open(folder.join("mutants.json"))?;
     // Of statements that have changed nothing is known; a survivor may have met its test since.
@@ -81,7 +92,7 @@ fn main() -> anyhow::Result<()> {
             continue;
         }
         let caught_by = match coverage.get(&mutation.statement) {
-            Some(tests) => attempt(repository, &folder, mutation, tests, near)?,
+            Some(tests) => attempt(&suite, &folder, mutation, tests, near).await?,
             None => None,
         };
         // For writing tests: the far ones, which take long, have not been asked.
@@ -135,9 +146,11 @@ fn coverage(repository: &Path, folder: &Path) -> anyhow::Result<BTreeMap<String,
             std::fs::remove_dir_all(&unfinished)?;
         }
         std::fs::create_dir_all(&unfinished)?;
-        let run = nextest(repository)
-            .args(["-E", "binary(suite)", "--no-fail-fast"])
+        let run = Command::new("cargo")
+            .args(["nextest", "run", "--workspace", "-E", "binary(suite)", "--no-fail-fast"])
             .env("WAYBILL_SQL_COVERAGE", &unfinished)
+            .current_dir(repository)
+            .stdin(Stdio::null())
             .status()?;
         anyhow::ensure!(run.success(), "the suite fails without any mutation; mend that first");
         std::fs::rename(&unfinished, folder)?;
@@ -165,8 +178,8 @@ fn is_near(test: &str) -> bool {
 }
 
 /// Runs the statement's tests on the mutated text. The first one that fails has caught it.
-fn attempt(
-    repository: &Path,
+async fn attempt(
+    suite: &Suite,
     folder: &Path,
     mutation: &Mutation,
     tests: &[String],
@@ -178,46 +191,69 @@ fn attempt(
     let (near, far) = tests.split_at(tests.partition_point(|test| is_near(test)));
     let (first, near) = near.split_at(near.len().min(FIRST));
     for batch in [first, near, if only_near { &[] } else { far }] {
-        let mut batch: BTreeSet<&str> = batch.iter().map(String::as_str).collect();
+        let mut batch: Vec<&str> = batch.iter().map(String::as_str).collect();
         // A test that fails without the mutation too, as one may on a busy machine, has caught nothing.
-        while let Some(caught_by) = first_failure(repository, &batch, Some(&file))? {
-            if first_failure(repository, &BTreeSet::from([caught_by.as_str()]), None)?.is_none() {
-                return Ok(Some(caught_by));
+        while let Some(caught_by) = suite.first_failure(&batch, &file).await? {
+            if suite.passes(caught_by, None).await? {
+                return Ok(Some(caught_by.to_owned()));
             }
             println!("{caught_by} fails without any mutation; it is left out");
-            batch.remove(caught_by.as_str());
+            batch.retain(|test| *test != caught_by);
         }
     }
     Ok(None)
 }
 
-/// The test of these that fails first.
-fn first_failure(repository: &Path, tests: &BTreeSet<&str>, mutant: Option<&Path>) -> anyhow::Result<Option<String>> {
-    if tests.is_empty() {
-        return Ok(None);
-    }
-    let names: Vec<String> = tests.iter().map(|test| format!("test(={test})")).collect();
-    let mut command = nextest(repository);
-    command.args(["-E", &format!("binary(suite) and ({})", names.join(" or ")), "--fail-fast"]);
-    if let Some(mutant) = mutant {
-        command.env("WAYBILL_SQL_MUTANT", mutant);
-    }
-    let run = command.output()?;
-    if run.status.success() {
-        return Ok(None);
-    }
-    let output = String::from_utf8_lossy(&run.stderr).into_owned();
-    let failed = output.lines().find(|line| {
-        let line = line.trim_start();
-        line.starts_with("FAIL") || line.starts_with("TIMEOUT")
-    });
-    let failed = failed.and_then(|line| line.split_whitespace().last()).map(str::to_owned);
-    Ok(Some(failed.with_context(|| format!("the tests were not run: {output}"))?))
+/// The built tests. They are run one a process, as nextest does, without what nextest and cargo do before each run.
+struct Suite {
+    program: PathBuf,
+    directory: PathBuf,
 }
 
-fn nextest(repository: &Path) -> Command {
-    let mut command = Command::new("cargo");
-    command.args(["nextest", "run", "--workspace", "--color", "never"]).current_dir(repository);
-    command.env("RUST_BACKTRACE", "0").stdin(Stdio::null());
-    command
+impl Suite {
+    /// Builds it where it is not built.
+    fn build(repository: &Path) -> anyhow::Result<Self> {
+        let mut cargo = Command::new("cargo");
+        cargo.args(["test", "--workspace", "--test", "suite", "--no-run", "--quiet", "--message-format=json"]);
+        let built = cargo.current_dir(repository).stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
+        anyhow::ensure!(built.status.success(), "the suite does not build");
+        let program = String::from_utf8(built.stdout)?.lines().find_map(|line| {
+            let message: serde_json::Value = serde_json::from_str(line).ok()?;
+            let named = message.pointer("/target/name").and_then(serde_json::Value::as_str) == Some("suite");
+            message.get("executable").and_then(serde_json::Value::as_str).filter(|_| named).map(PathBuf::from)
+        });
+        Ok(Self { program: program.context("cargo names no suite")?, directory: repository.join("tests") })
+    }
+
+    /// The test of these that fails first. Those that run beside it come to their end; no other is begun.
+    async fn first_failure<'a>(&self, tests: &[&'a str], mutant: &Path) -> anyhow::Result<Option<&'a str>> {
+        let failed: OnceLock<&'a str> = OnceLock::new();
+        let mut runs = futures::stream::iter(tests)
+            .map(|test| async {
+                if failed.get().is_none() && !self.passes(test, Some(mutant)).await? {
+                    failed.get_or_init(|| *test);
+                }
+                anyhow::Ok(())
+            })
+            .buffer_unordered(AT_ONCE);
+        while let Some(run) = runs.next().await {
+            run?;
+        }
+        drop(runs);
+        Ok(failed.get().copied())
+    }
+
+    async fn passes(&self, test: &str, mutant: Option<&Path>) -> anyhow::Result<bool> {
+        let mut program = tokio::process::Command::new(&self.program);
+        program.args(["--exact", test]).current_dir(&self.directory).env("RUST_BACKTRACE", "0");
+        program.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        if let Some(mutant) = mutant {
+            program.env("WAYBILL_SQL_MUTANT", mutant);
+        }
+        let Ok(run) = tokio::time::timeout(PATIENCE, program.output()).await else { return Ok(false) };
+        let run = run?;
+        let said = String::from_utf8_lossy(&run.stdout);
+        anyhow::ensure!(said.contains("running 1 test"), "there is no test {test}; remove target/mutants/coverage");
+        Ok(run.status.success())
+    }
 }
