@@ -16,7 +16,7 @@ mkdir -p "$1"
 out=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 tools=${WAYBILL_TOOLS:-$PWD/target/cache/waybill/tools}
-contract=$PWD/wit/0.1.0
+contract=$PWD/wit/0.2.0
 mkdir -p "$tools"
 
 say() { printf 'guests: %s\n' "$*"; }

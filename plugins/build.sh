@@ -7,8 +7,8 @@
 # GUEST_COMPILER=rustup or GUEST_COMPILER=debian takes only that one.
 set -eu
 
-builders="csv-builder misbehaving-builder"
-destinations="sftp-destination misbehaving-destination"
+builders="csv-builder misbehaving-builder earlier-builder"
+destinations="sftp-destination misbehaving-destination earlier-destination"
 target=wasm32-unknown-unknown
 
 if [ $# -ne 1 ]; then

@@ -15,8 +15,8 @@
 // | encoding              | utf-8, and nothing else                                                           | utf-8                  |
 // | null, true, false     | the texts of a missing value and of booleans                                      | empty, true, false     |
 
-import { open } from 'waybill:partner/source@0.1.0';
-import { write as log } from 'waybill:partner/log@0.1.0';
+import { open } from 'waybill:partner/source@0.2.0';
+import { write as log } from 'waybill:partner/log@0.2.0';
 
 /** Rows that are fetched in one call: fewer cost more calls, more are no faster. */
 const BATCH = 500;

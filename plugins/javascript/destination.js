@@ -12,15 +12,14 @@
 // | server_digest      | yes or no: ask the server for a SHA-256, where it offers one                                | yes                  |
 // | look_again_seconds | when a later look is worth it                                                               | the host's intervals |
 
-import { write as log } from 'waybill:partner/log@0.1.0';
+import { write as log } from 'waybill:partner/log@0.2.0';
 
 /** The final name: the same for every attempt of a job, so it is made of what never changes. */
 export function finalName(job) {
   return told(() => {
-    const date = job.createdAt.slice(0, 10).replaceAll('-', '');
-    if (!/^[0-9]{8}$/.test(date)) {
-      throw failure('invalid', `the job's creation time "${job.createdAt}" does not begin with a date`);
-    }
+    const { year, month, day } = job.created;
+    const two = (number) => String(number).padStart(2, '0');
+    const date = String(year).padStart(4, '0') + two(month) + two(day);
     return fill('name', required(job, 'name'), { key: job.deliveryKey, date, tenant: job.tenant });
   });
 }
@@ -31,7 +30,7 @@ export function baseline(job, name, look) {
 }
 
 /** Sends, publishes, adds the done-file, looks. Called once an attempt; `send` is the only handle that writes. */
-export function deliver(job, expected, before, look, send) {
+export function deliver(job, expected, before, auxiliary, look, send) {
   return told(() => {
     // Everything that a setting can get wrong shows before the first byte is sent.
     const digest = asksForDigest(job);
@@ -66,7 +65,7 @@ export function deliver(job, expected, before, look, send) {
 }
 
 /** Looks again, for recovery and for late questions. It may be called at any time, in any process. */
-export function observe(job, expected, before, look) {
+export function observe(job, expected, before, auxiliary, look) {
   return told(() => ({
     listing: list(look, expected.name, asksForDigest(job)),
     acknowledgment: undefined,

@@ -40,16 +40,16 @@ class WitWorld(wit_world.WitWorld):
 
     def final_name(self, job: Job) -> str:
         """The same for every attempt of a job, so it is made of what never changes."""
-        date = job.created_at[:10].replace("-", "")
-        if not re.fullmatch("[0-9]{8}", date):
-            raise invalid(f'the job\'s creation time "{job.created_at}" does not begin with a date')
+        date = f"{job.created.year:04}{job.created.month:02}{job.created.day:02}"
         return fill("name", required(job, "name"), {"key": job.delivery_key, "date": date, "tenant": job.tenant})
 
     def baseline(self, job: Job, final_name: str, look: Reader) -> Listing:
         """What is under the final name before anything is sent. `look` reads, and cannot write."""
         return listing(look, final_name, digest=False)
 
-    def deliver(self, job: Job, expected: FileFacts, before: Listing, look: Reader, send: Writer) -> Receipt:
+    def deliver(
+        self, job: Job, expected: FileFacts, before: Listing, auxiliary: list[str], look: Reader, send: Writer
+    ) -> Receipt:
         """Sends, publishes, adds the done-file, looks. Called once an attempt; `send` is the only handle that writes."""
         # Everything that a setting can get wrong shows before the first byte is sent.
         digest = asks_for_digest(job)
@@ -77,7 +77,9 @@ class WitWorld(wit_world.WitWorld):
                 extra.append(Setting("done_file", told(failed)))
         return Receipt(listing(look, expected.name, digest), acknowledgment=None, auxiliary=auxiliary, extra=extra)
 
-    def observe(self, job: Job, expected: FileFacts, before: Listing | None, look: Reader) -> Observation:
+    def observe(
+        self, job: Job, expected: FileFacts, before: Listing | None, auxiliary: list[str], look: Reader
+    ) -> Observation:
         """Looks again, for recovery and for late questions. It may be called at any time, in any process."""
         return Observation(
             listing=listing(look, expected.name, asks_for_digest(job)),

@@ -9,8 +9,6 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::component::Resource;
 use wasmtime::{Engine, Store};
 
-use super::bindings::builder::BuilderPre;
-use super::bindings::destination::DestinationPre;
 use super::bindings::types;
 use super::call::{Bounds, CallError, run};
 use super::destinations::Destination;
@@ -18,6 +16,7 @@ use super::engine;
 use super::manifest::Manifest;
 use super::measure::Usage;
 use super::reported::{Reported, bounded_name};
+use super::versions::{BuilderWorld, Delivery, DestinationWorld};
 use super::worlds::{self, About, State};
 use crate::job::facts::{FileFacts, Listing};
 use crate::job::model::ClaimedJob;
@@ -38,8 +37,8 @@ pub struct Bundle {
 /// Components that are compiled and linked.
 pub(super) struct Prepared {
     pub engine: Engine,
-    pub builder: BuilderPre<State>,
-    pub destination: DestinationPre<State>,
+    pub builder: BuilderWorld,
+    pub destination: DestinationWorld,
 }
 
 /// A built file.
@@ -78,11 +77,10 @@ impl Bundle {
         let state = self.state("build", destination, job).with_building(Arc::clone(&destination.source), output);
         let bounds = Bounds { timeout: self.manifest.limits.build(), stop: Some(stop) };
         let world = self.prepared.builder.clone();
-        let (state, built) = run(self.store(state), bounds, |mut store| async move {
+        let (state, rows) = run(self.store(state), bounds, |mut store| async move {
             let outcome = async {
-                let instance = world.instantiate_async(&mut store).await?;
                 let file = store.data_mut().lend(worlds::output::OutputFile)?;
-                instance.call_build(&mut store, &guest_job, file).await
+                world.build(&mut store, &guest_job, file).await
             };
             let outcome = outcome.await;
             (store, outcome)
@@ -92,7 +90,7 @@ impl Bundle {
             return Err(CallError::Host { what: "the built file is gone".to_owned() });
         };
         let file = draft.finish().await.map_err(|error| CallError::Host { what: error.to_string() })?;
-        Ok(Built { file, rows: built.rows })
+        Ok(Built { file, rows })
     }
 
     /// The final name for a job, checked against the manifest's pattern.
@@ -106,11 +104,7 @@ impl Bundle {
         let bounds = Bounds { timeout: self.manifest.limits.call(), stop: Some(stop) };
         let world = self.prepared.destination.clone();
         let (_, name) = run(self.store(self.state("final-name", destination, job)), bounds, |mut store| async move {
-            let outcome = async {
-                let instance = world.instantiate_async(&mut store).await?;
-                instance.call_final_name(&mut store, &guest_job).await
-            };
-            let outcome = outcome.await;
+            let outcome = world.final_name(&mut store, &guest_job).await;
             (store, outcome)
         })
         .await?;
@@ -133,9 +127,8 @@ impl Bundle {
         let asked = final_name.to_owned();
         let (_, listing) = run(self.store(self.state("baseline", destination, job)), bounds, |mut store| async move {
             let outcome = async {
-                let instance = world.instantiate_async(&mut store).await?;
                 let look = store.data_mut().lend(reader)?;
-                instance.call_baseline(&mut store, &guest_job, &asked, look).await
+                world.baseline(&mut store, &guest_job, &asked, look).await
             };
             let outcome = outcome.await;
             (store, outcome)
@@ -158,17 +151,15 @@ impl Bundle {
         reader: Reader,
         writer: Writer,
     ) -> Result<Reported, CallError> {
-        let guest_job = guest_job(destination, job)?;
-        let expected = worlds::file_facts(expected);
+        let delivery = delivery(destination, job, expected, &reader)?;
         let before = worlds::guest_listing(before);
         let bounds = Bounds { timeout: self.manifest.limits.deliver(), stop: None };
         let world = self.prepared.destination.clone();
         let (_, receipt) = run(self.store(self.state("deliver", destination, job)), bounds, |mut store| async move {
             let outcome = async {
-                let instance = world.instantiate_async(&mut store).await?;
                 let look = store.data_mut().lend(reader)?;
                 let send: Resource<Writer> = store.data_mut().lend(writer)?;
-                instance.call_deliver(&mut store, &guest_job, &expected, &before, look, send).await
+                world.deliver(&mut store, &delivery, &before, look, send).await
             };
             let outcome = outcome.await;
             (store, outcome)
@@ -186,17 +177,15 @@ impl Bundle {
         before: Option<&Listing>,
         reader: Reader,
     ) -> Result<Reported, CallError> {
-        let guest_job = guest_job(destination, job)?;
-        let expected = worlds::file_facts(expected);
+        let delivery = delivery(destination, job, expected, &reader)?;
         let before = before.map(worlds::guest_listing);
         let bounds = Bounds { timeout: self.manifest.limits.call(), stop: None };
         let world = self.prepared.destination.clone();
         let (_, observation) =
             run(self.store(self.state("observe", destination, job)), bounds, |mut store| async move {
                 let outcome = async {
-                    let instance = world.instantiate_async(&mut store).await?;
                     let look = store.data_mut().lend(reader)?;
-                    instance.call_observe(&mut store, &guest_job, &expected, before.as_ref(), look).await
+                    world.observe(&mut store, &delivery, before.as_ref(), look).await
                 };
                 let outcome = outcome.await;
                 (store, outcome)
@@ -207,7 +196,12 @@ impl Bundle {
 
     fn state(&self, call: &'static str, destination: &Destination, job: &ClaimedJob) -> State {
         let about = About { partner: self.partner.as_str().into(), call, job: job.id, attempt: job.attempt };
-        State::new(about, self.manifest.limits.memory_bytes(), Usage::new(call, destination.meter.clone()))
+        State::new(
+            about,
+            job.created_at,
+            self.manifest.limits.memory_bytes(),
+            Usage::new(call, destination.meter.clone()),
+        )
     }
 
     fn store(&self, state: State) -> Store<State> {
@@ -236,4 +230,15 @@ impl Bundle {
 
 fn guest_job(destination: &Destination, job: &ClaimedJob) -> Result<types::Job, CallError> {
     worlds::job(job, &destination.settings).map_err(|what| CallError::Host { what })
+}
+
+/// What a call after cutoff 2 is told of its delivery.
+fn delivery(
+    destination: &Destination,
+    job: &ClaimedJob,
+    expected: &FileFacts,
+    reader: &Reader,
+) -> Result<Delivery, CallError> {
+    let auxiliary = reader.names().auxiliary.iter().map(|declared| declared.name.clone()).collect();
+    Ok(Delivery { job: guest_job(destination, job)?, expected: worlds::file_facts(expected), auxiliary })
 }

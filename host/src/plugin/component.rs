@@ -12,7 +12,7 @@ use wit_component::{ComponentEncoder, DecodedWasm};
 use super::worlds::wasi;
 
 /// The package that plugins are written against.
-const PACKAGE: &str = "waybill:partner";
+pub(super) const PACKAGE: &str = "waybill:partner";
 /// Larger files are refused before they are read into a compiler. Python guests, the largest seen, have 18 MiB.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
 
@@ -21,14 +21,18 @@ pub(super) const MOST_BYTES: u64 = 64 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContractVersion {
     V0_1_0,
+    V0_2_0,
 }
 
 impl ContractVersion {
-    pub const ALL: [Self; 1] = [Self::V0_1_0];
+    pub const ALL: [Self; 2] = [Self::V0_1_0, Self::V0_2_0];
+    /// What a plugin that is written today is built for.
+    pub const NEWEST: Self = Self::V0_2_0;
 
     pub const fn name(self) -> &'static str {
         match self {
             Self::V0_1_0 => "0.1.0",
+            Self::V0_2_0 => "0.2.0",
         }
     }
 
@@ -171,7 +175,7 @@ fn version_of<'a>(names: impl Iterator<Item = &'a String>) -> Result<ContractVer
         }
         found = Some(version);
     }
-    Ok(found.unwrap_or(ContractVersion::V0_1_0))
+    Ok(found.unwrap_or(ContractVersion::NEWEST))
 }
 
 fn version_in(name: &str) -> Result<Option<ContractVersion>, String> {
@@ -273,8 +277,11 @@ mod tests {
     fn another_version_is_told_with_those_that_are_served() {
         let version = |name: &str| version_of([name.to_owned()].iter());
         let error = version("waybill:partner/types@0.9.0").unwrap_err();
-        assert!(error.contains("0.9.0") && error.contains("serves 0.1.0"), "{error}");
+        assert!(error.contains("0.9.0") && error.contains("serves 0.1.0, 0.2.0"), "{error}");
         assert_eq!(version("waybill:partner/types@0.1.0"), Ok(ContractVersion::V0_1_0));
+        assert_eq!(version("waybill:partner/types@0.2.0"), Ok(ContractVersion::V0_2_0));
+        let both = ["waybill:partner/types@0.1.0".to_owned(), "waybill:partner/log@0.2.0".to_owned()];
+        assert!(version_of(both.iter()).unwrap_err().contains("two versions"));
         assert!(version("waybill:partner/types").unwrap_err().contains("without a version"));
         assert!(version("wasi:cli/environment@0.2.0").is_ok(), "told later, as an import");
     }

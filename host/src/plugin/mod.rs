@@ -27,6 +27,7 @@ mod rehearsed;
 mod reported;
 mod scan;
 mod served;
+mod versions;
 mod worlds;
 
 pub use bundle::{Built, Bundle};

@@ -6,10 +6,8 @@ use std::sync::Arc;
 
 use sha2::Digest as _;
 use wasmtime::Engine;
-use wasmtime::component::{Component, HasSelf, Linker};
+use wasmtime::component::{Component, Linker};
 
-use super::bindings::builder::{Builder, BuilderPre};
-use super::bindings::destination::{Destination as DestinationWorld, DestinationPre};
 use super::bundle::{Bundle, Prepared};
 use super::cache::Cache;
 use super::component::{self, Admitted, ContractVersion, World};
@@ -18,7 +16,8 @@ use super::engine;
 use super::error::{BundleError, BundleFault, PluginError};
 use super::manifest::{self, ComponentFile, Manifest};
 use super::scan::bundle_directories;
-use super::worlds::{State, wasi};
+use super::versions::{BuilderWorld, DestinationWorld};
+use super::worlds::{State, link, wasi};
 use crate::job::facts::Sha256;
 
 /// What the plugins of a process need.
@@ -36,18 +35,14 @@ pub struct Plugins {
 
 struct SharedParts {
     engine: Engine,
-    builder: Linker<State>,
-    destination: Linker<State>,
     cache: Cache,
 }
 
 impl SharedParts {
-    /// What the component is linked with: its world, and an empty WASI as far as it imports that.
-    fn linker(&self, component: &Component, world: World) -> wasmtime::Result<Linker<State>> {
-        let mut linker = match world {
-            World::Builder => self.builder.clone(),
-            World::Destination => self.destination.clone(),
-        };
+    /// What the component is linked with: its world in its version, and an empty WASI as far as it imports that.
+    fn linker(&self, component: &Component, world: World, version: ContractVersion) -> wasmtime::Result<Linker<State>> {
+        let mut linker = Linker::new(&self.engine);
+        link::link(&mut linker, world, version)?;
         wasi::define(&mut linker, component, world)?;
         Ok(linker)
     }
@@ -81,16 +76,11 @@ impl Loaded {
 }
 
 impl Plugins {
-    /// Sets up the engine, both worlds and the cache.
+    /// Sets up the engine and the cache.
     pub fn open(settings: &PluginSettings) -> Result<Self, PluginError> {
         let engine = engine::start()?;
-        let mut builder = Linker::new(&engine);
-        Builder::add_to_linker::<_, HasSelf<State>>(&mut builder, |state| state).map_err(PluginError::Engine)?;
-        let mut destination = Linker::new(&engine);
-        DestinationWorld::add_to_linker::<_, HasSelf<State>>(&mut destination, |state| state)
-            .map_err(PluginError::Engine)?;
         let cache = Cache::open(&settings.cache_dir)?;
-        Ok(Self { shared: Arc::new(SharedParts { engine, builder, destination, cache }) })
+        Ok(Self { shared: Arc::new(SharedParts { engine, cache }) })
     }
 
     /// Reads every bundle of a partners directory. Hidden entries and plain files are not bundles.
@@ -181,21 +171,15 @@ fn load_bundle(shared: &SharedParts, directory: &Path, operated: bool) -> Result
     };
 
     let (compiled, version) = builder.compile(shared, World::Builder)?;
-    let builder = match version {
-        ContractVersion::V0_1_0 => shared
-            .linker(&compiled, World::Builder)
-            .and_then(|linker| linker.instantiate_pre(&compiled))
-            .and_then(BuilderPre::new),
-    }
-    .map_err(|error| types_differ(&manifest.builder, World::Builder, &error))?;
+    let builder = shared
+        .linker(&compiled, World::Builder, version)
+        .and_then(|linker| BuilderWorld::prepare(version, &linker, &compiled))
+        .map_err(|error| types_differ(&manifest.builder, World::Builder, &error))?;
     let (compiled, version) = destination.compile(shared, World::Destination)?;
-    let destination = match version {
-        ContractVersion::V0_1_0 => shared
-            .linker(&compiled, World::Destination)
-            .and_then(|linker| linker.instantiate_pre(&compiled))
-            .and_then(DestinationPre::new),
-    }
-    .map_err(|error| types_differ(&manifest.destination, World::Destination, &error))?;
+    let destination = shared
+        .linker(&compiled, World::Destination, version)
+        .and_then(|linker| DestinationWorld::prepare(version, &linker, &compiled))
+        .map_err(|error| types_differ(&manifest.destination, World::Destination, &error))?;
     Ok(Bundle {
         directory: name.to_owned(),
         partner: manifest.partner.clone(),

@@ -30,6 +30,11 @@ impl Reader {
         Self { session, names, stop }
     }
 
+    /// What it may look at.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
     /// What stands under a declared name. A look that failed is an error, never absence.
     pub async fn stat(&self, name: &str) -> Result<Found, RemoteError> {
         self.may_look_at(name)?;

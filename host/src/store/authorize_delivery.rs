@@ -151,7 +151,7 @@ async fn differing(pool: &Pool, job: Uuid, name: &str) -> Result<Option<(Uuid, O
          SELECT earlier.destination_id, earlier.expected_file_name
          FROM export_jobs AS job
          JOIN export_jobs AS earlier ON earlier.tenant_id = job.tenant_id AND earlier.delivery_key = job.delivery_key
-         WHERE job.id = $1 AND earlier.id <> job.id
+         WHERE job.id = $1
            AND (earlier.destination_id <> job.destination_id OR earlier.expected_file_name <> $2)
          LIMIT 1",
         job,

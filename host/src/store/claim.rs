@@ -14,7 +14,6 @@ use super::pools::Pool;
 use super::rows::file_facts;
 use super::write::Write;
 use crate::job::model::{ClaimedJob, Digests, Replacement};
-use crate::job::status::Status;
 
 const ACT: &str = "claim";
 
@@ -42,12 +41,9 @@ pub async fn claim(pool: &Pool, claim: Claim) -> Result<Write<ClaimedJob>, Store
         tenant: None,
         // A statement that was thought lost may commit just before this one is sent again.
         ask: AskTheRow::Always,
-        landed: Box::new(move |connection, found| {
-            let ours = found.is(Status::Running, attempt);
+        // State, ownership and terms together, by one statement.
+        landed: Box::new(move |connection, _| {
             Box::pin(async move {
-                if !ours {
-                    return Ok(None);
-                }
                 let row = sqlx::query_file_as!(Row, "src/store/claimed.sql", job, attempt)
                     .fetch_optional(connection)
                     .await

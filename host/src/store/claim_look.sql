@@ -13,6 +13,6 @@ WITH due AS (
 UPDATE looks AS look
 SET owner = $1, token = $2, expires_at = clock_timestamp() + make_interval(secs => $3)
 FROM due
-WHERE look.job_id = due.job_id AND look.attempt_id = due.attempt_id
+WHERE (look.job_id, look.attempt_id) = (due.job_id, due.attempt_id)
 RETURNING look.job_id, look.attempt_id, due.destination_id, look.purpose, look.looks, look.last_found,
           coalesce(look.until < clock_timestamp(), false) AS "last!"

@@ -15,10 +15,11 @@ pub async fn complete_outbox(pool: &Pool, message: Uuid, token: Uuid) -> Result<
     let mut connection = pool.acquire(ACT).await?;
     let completed = sqlx::query!(
         "-- store::complete_outbox
+         -- What has ended has no token: ck_outbox_claims_released.
          WITH finished AS (
              UPDATE outbox_claims
              SET finished_at = clock_timestamp(), owner = NULL, token = NULL, claimed_at = NULL, expires_at = NULL
-             WHERE message_id = $1 AND token = $2 AND finished_at IS NULL AND dead_lettered_at IS NULL
+             WHERE message_id = $1 AND token = $2
              RETURNING message_id, finished_at)
          UPDATE outbox
          SET published_at = finished.finished_at

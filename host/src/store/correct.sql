@@ -6,7 +6,6 @@ WITH corrected AS (
       AND job.id = $2
       AND job.attempt_id = $3
       AND job.status = $4
-      AND job.status IN ('Completed', 'Failed')
       AND $5 IN ('Completed', 'Failed')
       AND $5 <> $4
       AND job.delivery_authorized_at IS NOT NULL

@@ -162,7 +162,7 @@ async fn decide(
     sqlx::query!(
         "-- store::create_once, the answer
          UPDATE idempotency_keys SET answered_at = clock_timestamp(), answer = $3
-         WHERE tenant_id = $1 AND key = $2 AND answered_at IS NULL",
+         WHERE tenant_id = $1 AND key = $2",
         asked.tenant,
         asked.key,
         json!({ "job": made.job, "delivery_key": made.delivery_key })

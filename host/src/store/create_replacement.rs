@@ -160,7 +160,7 @@ async fn refusal(pool: &Pool, tenant: Uuid, job: Uuid, has_words: bool) -> Resul
                   job.failure_reason,
                   job.replaces_job_id,
                   EXISTS (SELECT FROM export_jobs AS replacement
-                          WHERE replacement.tenant_id = job.tenant_id AND replacement.replaces_job_id = job.id
+                          WHERE replacement.replaces_job_id = job.id
                             AND (replacement.status NOT IN ('Canceled', 'Rejected', 'Stopped', 'Failed')
                                  OR replacement.failure_reason = 'OriginalDelivered')) AS "slot_taken!"
            FROM export_jobs AS job

@@ -1,7 +1,12 @@
 //! What this database is (system, timeline), and how many jobs wait because it is no longer the one they were written in.
 
+use std::collections::BTreeMap;
+
+use sqlx::types::Json;
+
 use super::error::StoreError;
 use super::pools::Pool;
+use crate::job::status::Status;
 
 /// The database's identity and what it holds back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,17 +45,15 @@ pub async fn database_state(pool: &Pool) -> Result<DatabaseState, StoreError> {
            WITH here AS (
                SELECT system, timeline FROM database_history()),
            held AS (
-               SELECT job.status
-               FROM export_jobs AS job, here
+               SELECT job.status, count(*) AS jobs
+               FROM export_jobs AS job
                WHERE job.status IN ('Queued', 'Running', 'Delivering', 'OutcomeUnknown')
-                 AND (job.known_system, job.known_timeline) IS DISTINCT FROM (here.system, here.timeline)
                  AND (job.status <> 'OutcomeUnknown' OR job.publish_intended_at IS NULL)
-                 AND NOT history_is_known(job.id, job.known_system, job.known_timeline, job.status = 'OutcomeUnknown'))
+                 AND NOT history_is_known(job.id, job.known_system, job.known_timeline, job.status = 'OutcomeUnknown')
+               GROUP BY job.status)
            SELECT here.system AS "system!",
                   here.timeline AS "timeline!",
-                  (SELECT count(*) FROM held WHERE status = 'Queued') AS "queued!",
-                  (SELECT count(*) FROM held WHERE status IN ('Running', 'Delivering')) AS "owned!",
-                  (SELECT count(*) FROM held WHERE status = 'OutcomeUnknown') AS "unproven!",
+                  (SELECT jsonb_object_agg(held.status, held.jobs) FROM held) AS "held: Json<BTreeMap<Status, i64>>",
                   EXISTS (SELECT FROM accepted_losses AS accepted
                           WHERE accepted.standing AND accepted.system = here.system) AS "standing!"
            FROM here"#
@@ -61,7 +64,15 @@ pub async fn database_state(pool: &Pool) -> Result<DatabaseState, StoreError> {
     Ok(DatabaseState {
         system: row.system,
         timeline: row.timeline,
-        held_back: HeldBack { queued: row.queued, owned: row.owned, unproven: row.unproven },
+        held_back: held_back(&row.held.map(|Json(held)| held).unwrap_or_default()),
         standing: row.standing,
+    })
+}
+
+fn held_back(held: &BTreeMap<Status, i64>) -> HeldBack {
+    held.iter().fold(HeldBack::default(), |sum, (status, jobs)| match status {
+        Status::Queued => HeldBack { queued: sum.queued + jobs, ..sum },
+        Status::Running | Status::Delivering => HeldBack { owned: sum.owned + jobs, ..sum },
+        _ => HeldBack { unproven: sum.unproven + jobs, ..sum },
     })
 }

@@ -21,12 +21,13 @@ pub async fn fail_outbox(
     let mut connection = pool.acquire(ACT).await?;
     let failed = sqlx::query!(
         "-- store::fail_outbox
+         -- What has ended has no token: ck_outbox_claims_released.
          UPDATE outbox_claims
          SET failures = failures + 1,
              last_error_code = $3,
              ready_at = clock_timestamp() + make_interval(secs => $4),
              owner = NULL, token = NULL, claimed_at = NULL, expires_at = NULL
-         WHERE message_id = $1 AND token = $2 AND finished_at IS NULL AND dead_lettered_at IS NULL",
+         WHERE message_id = $1 AND token = $2",
         message,
         token,
         error_code,
@@ -52,9 +53,10 @@ pub async fn release_outbox(pool: &Pool, token: Uuid, untouched: &[Uuid]) -> Res
     let mut connection = pool.acquire(ACT).await?;
     let released = sqlx::query!(
         "-- store::release_outbox
+         -- What has ended has no token: ck_outbox_claims_released.
          UPDATE outbox_claims
          SET claims = claims - 1, owner = NULL, token = NULL, claimed_at = NULL, expires_at = NULL
-         WHERE message_id = ANY($2) AND token = $1 AND finished_at IS NULL AND dead_lettered_at IS NULL",
+         WHERE message_id = ANY($2) AND token = $1",
         token,
         untouched
     )

@@ -1,7 +1,7 @@
 //! A replacement's worker takes the look of an earlier attempt and says that it will remove its temporary file, in one
 //! statement: in any status of the earlier job, as long as the attempt is open and passed its publish fence.
 //!
-//! Refused: a reconciler, or another replacement's worker, holds the look; the attempt is closed or under way; or this
+//! Refused: a reconciler, or another replacement's worker, holds the look; the attempt is closed; or this
 //! attempt no longer owns its own job. A look that had ended is held all the same, so that nobody else removes meanwhile.
 
 use std::future::ready;

@@ -8,7 +8,7 @@ earlier AS (
     SELECT open.job_id, open.attempt_id
     FROM replacement
     CROSS JOIN open_attempts(replacement.tenant_id, replacement.delivery_key) AS open
-    WHERE open.job_id = $3 AND open.attempt_id = $4 AND open.status <> 'Delivering'
+    WHERE open.job_id = $3 AND open.attempt_id = $4
       AND open.publish_intended_at IS NOT NULL),
 held AS (
     INSERT INTO looks (job_id, attempt_id, purpose, next_at, until, owner, token, expires_at)

@@ -3,7 +3,6 @@ WITH finished AS (
     UPDATE export_jobs
     SET status = $3, failure_reason = $4, lease_expires_at = NULL
     WHERE id = $1 AND attempt_id = $2 AND status = 'Delivering'
-      AND $3 IN ('Completed', 'Failed', 'OutcomeUnknown')
       AND ($3 <> 'Completed' OR publish_intended_at IS NOT NULL)
     RETURNING id, attempt_id, claimed_by),
 event AS (

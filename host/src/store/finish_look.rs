@@ -35,7 +35,7 @@ pub async fn finish_look(
              next_at = CASE WHEN $5::float8 IS NULL THEN next_at ELSE clock_timestamp() + make_interval(secs => $5) END,
              ended_at = CASE WHEN $5::float8 IS NULL THEN clock_timestamp() END,
              owner = NULL, token = NULL, expires_at = NULL
-         WHERE job_id = $1 AND attempt_id = $2 AND token = $3 AND ended_at IS NULL",
+         WHERE job_id = $1 AND attempt_id = $2 AND token = $3",
         look.job,
         look.attempt,
         look.token,

@@ -233,8 +233,8 @@ async fn plg_02_inspect_tells_what_a_bundle_is_and_everything_that_is_wrong_with
         &[
             "bundle acme",
             "acme, revision 1",
-            "built for waybill:partner 0.1.0",
-            "waybill:partner/remote@0.1.0",
+            "built for waybill:partner 0.2.0",
+            "waybill:partner/remote@0.2.0",
             "memory 256 MiB",
             "Sound",
         ],

@@ -92,6 +92,8 @@ fn delimiter(text: &str) -> Result<u8, Failure> {
 
 #[cfg(test)]
 pub mod tests {
+    use waybill_guest::Moment;
+
     use super::*;
 
     pub fn job(settings: &[(&str, &str)]) -> Job {
@@ -105,6 +107,7 @@ pub mod tests {
             destination: String::new(),
             delivery_key: "k-1".into(),
             created_at: "2026-03-02T08:15:00Z".into(),
+            created: Moment { year: 2026, month: 3, day: 2, hour: 8, minute: 15, second: 0 },
             version: 1,
             replacement: None,
             scope: list(&[("list", "7"), ("note", "x")]),

@@ -55,6 +55,7 @@ impl Destination for Misbehaving {
         job: &Job,
         expected: &FileFacts,
         _before: &Listing,
+        _auxiliary: &[String],
         look: &Reader,
         send: &Writer,
     ) -> Result<Receipt, Failure> {
@@ -77,6 +78,7 @@ impl Destination for Misbehaving {
         job: &Job,
         expected: &FileFacts,
         _before: Option<&Listing>,
+        _auxiliary: &[String],
         look: &Reader,
     ) -> Result<Observation, Failure> {
         end_badly(job, "observe")?;

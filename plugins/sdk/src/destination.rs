@@ -16,11 +16,12 @@ pub trait Destination {
     }
 
     /// Sends, publishes, adds what the partner expects beside the file, looks. Called once an attempt. `before` is the recorded
-    /// baseline.
+    /// baseline; `auxiliary` are the names of the files beside this one, in the manifest's order.
     fn deliver(
         job: &Job,
         expected: &FileFacts,
         before: &Listing,
+        auxiliary: &[String],
         look: &Reader,
         send: &Writer,
     ) -> Result<Receipt, Failure>;
@@ -30,6 +31,7 @@ pub trait Destination {
         _job: &Job,
         expected: &FileFacts,
         _before: Option<&Listing>,
+        _auxiliary: &[String],
         look: &Reader,
     ) -> Result<Observation, Failure> {
         Ok(Observation::of(look.list(&expected.name)?))
@@ -89,15 +91,22 @@ impl<D: Destination> bindings::destination::Guest for DestinationExport<D> {
         job: Job,
         expected: FileFacts,
         before: Listing,
+        auxiliary: Vec<String>,
         look: &Reader,
         send: &Writer,
     ) -> Result<Receipt, Failure> {
         report_panics();
-        D::deliver(&job, &expected, &before, look, send)
+        D::deliver(&job, &expected, &before, &auxiliary, look, send)
     }
 
-    fn observe(job: Job, expected: FileFacts, before: Option<Listing>, look: &Reader) -> Result<Observation, Failure> {
+    fn observe(
+        job: Job,
+        expected: FileFacts,
+        before: Option<Listing>,
+        auxiliary: Vec<String>,
+        look: &Reader,
+    ) -> Result<Observation, Failure> {
         report_panics();
-        D::observe(&job, &expected, before.as_ref(), look)
+        D::observe(&job, &expected, before.as_ref(), &auxiliary, look)
     }
 }

@@ -3,7 +3,7 @@
 //! A partner has two plugins: a [`Builder`] that makes the file from rows, and a [`Destination`] that speaks the partner's
 //! conventions. Each is a crate of type `cdylib` that depends on this one with the feature `builder` or `destination` (and
 //! `default-features = false`), implements one trait and names the implementation in one macro. It is built for
-//! `wasm32-unknown-unknown` and imports nothing but the contract, `wit/0.1.0/partner.wit`, whose comments say what each call
+//! `wasm32-unknown-unknown` and imports nothing but the contract, `wit/0.2.0/partner.wit`, whose comments say what each call
 //! means, its units and its bounds.
 //!
 //! A plugin reports, the host decides: nothing that these functions return makes a delivery completed or failed by itself.
@@ -47,12 +47,21 @@
 //!         Ok(format!("contacts-{}.csv", job.delivery_key))
 //!     }
 //!
-//!     fn deliver(_: &Job, expected: &FileFacts, _: &Listing, look: &Reader, send: &Writer) -> Result<Receipt, Failure> {
+//!     fn deliver(
+//!         _: &Job,
+//!         expected: &FileFacts,
+//!         _: &Listing,
+//!         auxiliary: &[String],
+//!         look: &Reader,
+//!         send: &Writer,
+//!     ) -> Result<Receipt, Failure> {
 //!         send.send()?;
 //!         send.publish()?;
-//!         let done = format!("{}.done", expected.name);
-//!         send.put(&done, &[])?;
-//!         Ok(Receipt { auxiliary: vec![done], ..Receipt::of(look.list(&expected.name)?) })
+//!         // The manifest declares one empty file beside the data: the partner's sign that it is complete.
+//!         for done in auxiliary {
+//!             send.put(done, &[])?;
+//!         }
+//!         Ok(Receipt { auxiliary: auxiliary.to_vec(), ..Receipt::of(look.list(&expected.name)?) })
 //!     }
 //! }
 //!
@@ -96,7 +105,7 @@ pub use bindings::builder::waybill::partner::source::{Column, Value};
 pub use bindings::destination::waybill::partner::evidence::{Acknowledgment, Listing, Observation, Receipt};
 #[cfg(feature = "destination")]
 pub use bindings::destination::waybill::partner::remote::{Entry, Found, Reader, Sent, Writer};
-pub use bindings::shared::waybill::partner::types::{Failure, FileFacts, Job, Replacement, Setting};
+pub use bindings::shared::waybill::partner::types::{Failure, FileFacts, Job, Moment, Replacement, Setting};
 #[cfg(feature = "builder")]
 pub use builder::Builder;
 #[cfg(feature = "destination")]

@@ -66,6 +66,7 @@ fn wrong(name: &str, value: &str, why: impl Display) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Moment;
 
     fn job(settings: &[(&str, &str)]) -> Job {
         let settings = settings.iter().map(|(name, value)| Setting { name: (*name).into(), value: (*value).into() });
@@ -76,6 +77,7 @@ mod tests {
             destination: String::new(),
             delivery_key: "k-1".into(),
             created_at: "2026-03-02T08:15:00Z".into(),
+            created: Moment { year: 2026, month: 3, day: 2, hour: 8, minute: 15, second: 0 },
             version: 1,
             replacement: None,
             scope: vec![Setting { name: "list".into(), value: "7".into() }],

@@ -30,6 +30,7 @@ impl Destination for Sftp {
         job: &Job,
         expected: &FileFacts,
         before: &Listing,
+        _auxiliary: &[String],
         look: &Reader,
         send: &Writer,
     ) -> Result<Receipt, Failure> {
@@ -67,6 +68,7 @@ impl Destination for Sftp {
         job: &Job,
         expected: &FileFacts,
         _before: Option<&Listing>,
+        _auxiliary: &[String],
         look: &Reader,
     ) -> Result<Observation, Failure> {
         let listing = list(look, &expected.name, job.yes_or_no("server_digest", true)?)?;

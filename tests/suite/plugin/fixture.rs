@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use futures::future::BoxFuture;
-use time::OffsetDateTime;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use waybill::job::model::ClaimedJob;
@@ -135,7 +134,7 @@ pub fn job(destination: &Destination) -> ClaimedJob {
         attempt_count: 1,
         destination: destination.id,
         delivery_key: "k-1".to_owned(),
-        created_at: OffsetDateTime::UNIX_EPOCH,
+        created_at: time::macros::datetime!(2026-03-02 08:15:00 UTC),
         version: 1,
         scope: serde_json::json!({}),
         replacement: None,

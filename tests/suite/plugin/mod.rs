@@ -8,3 +8,4 @@ pub mod fixture;
 mod refused;
 mod reload;
 mod settings;
+mod versions;

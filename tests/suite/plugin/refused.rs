@@ -85,8 +85,8 @@ async fn plg_02_each_broken_bundle_is_refused_with_one_sentence_and_the_others_a
         (
             "version",
             "builder.wasm",
-            patched(&good_builder, "@0.1.0", "@0.9.0"),
-            &["builder.wasm", "waybill:partner 0.9.0", "serves 0.1.0"],
+            patched(&good_builder, "@0.2.0", "@0.9.0"),
+            &["builder.wasm", "waybill:partner 0.9.0", "serves 0.1.0, 0.2.0"],
         ),
         (
             "changed-types",

@@ -233,7 +233,7 @@ async fn plg_02_a_broken_replacement_is_told_in_one_sentence_and_the_old_version
         ("builder.wasm", guest("sftp-destination"), &["builder.wasm", "is a destination plugin"]),
         ("destination.wasm", b"\0asm\x0d\0\x01\0".to_vec(), &["destination.wasm", "does not export `final-name`"]),
         ("destination.wasm", component_importing("wasi:http/types@0.2.0"), &["destination.wasm", "WASI"]),
-        ("builder.wasm", patched(&good_builder, "@0.1.0", "@0.9.0"), &["builder.wasm", "0.9.0", "serves 0.1.0"]),
+        ("builder.wasm", patched(&good_builder, "@0.2.0", "@0.9.0"), &["builder.wasm", "0.9.0", "serves 0.1.0, 0.2.0"]),
         (
             "partner.toml",
             format!("{manifest}[builder]\nfile = 'builder.wasm'\nsha256 = '{}'\n", "0".repeat(64)).into(),

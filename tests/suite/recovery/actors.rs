@@ -169,6 +169,17 @@ impl Actors {
         self.unguarded("UPDATE export_jobs SET cannot_upload_statement = NULL WHERE id = $1", replacement).await
     }
 
+    /// As if it had a lease that ran out.
+    pub async fn lapse(&self, job: Uuid) -> anyhow::Result<()> {
+        let statement = "UPDATE export_jobs SET lease_expires_at = clock_timestamp() - interval '1 s' WHERE id = $1";
+        self.unguarded(statement, job).await
+    }
+
+    /// Writes its row anew, as it is.
+    pub async fn touch(&self, job: Uuid) -> anyhow::Result<()> {
+        self.unguarded("UPDATE export_jobs SET known_timeline = known_timeline WHERE id = $1", job).await
+    }
+
     pub async fn forget_look(&self, job: Uuid) -> anyhow::Result<()> {
         self.unguarded("DELETE FROM looks WHERE job_id = $1", job).await
     }
@@ -186,6 +197,13 @@ impl Actors {
     pub async fn end_pauses(&self) -> anyhow::Result<()> {
         let statement = "UPDATE destinations SET paused_until = clock_timestamp() - interval '1 s'
                          WHERE paused_until IS NOT NULL AND $1 IS NOT NULL";
+        self.unguarded(statement, Uuid::nil()).await
+    }
+
+    /// As time would.
+    pub async fn end_probes(&self) -> anyhow::Result<()> {
+        let statement = "UPDATE destinations SET probe_until = clock_timestamp() - interval '1 s'
+                         WHERE probe_until IS NOT NULL AND $1 IS NOT NULL";
         self.unguarded(statement, Uuid::nil()).await
     }
 

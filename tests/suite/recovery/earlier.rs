@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Context;
 use uuid::Uuid;
 use waybill::job::facts::Sha256;
+use waybill::store::take_over::Resolution;
 use waybill::store::{self, Conclusion, Fencing};
 
 use super::actors::Actors;
@@ -94,6 +95,12 @@ async fn rpl_09_nothing_is_fenced_for_who_does_not_own_the_replacement_or_what_i
     let of = delivering(&actors, earlier.job).await?;
     let of_unfenced = delivering(&actors, unfenced.job).await?;
     let stranger = delivering(&actors, actors.unknown(true).await?.job).await?;
+    let (waiting, left) = (actors.unknown(true).await?, actors.unknown(true).await?);
+    let job = actors.replacement(waiting.job).await?;
+    let running = Attempt { job, attempt: actors.claimed(job).await?.attempt };
+    let lost = delivering(&actors, left.job).await?;
+    actors.expire(lost).await?;
+    actors.resolve(lost, Resolution::OutcomeUnknown).await?.written().context("the takeover")?;
     for (case, fencing) in [
         ("another attempt of the replacement", fencing(Attempt { attempt: Uuid::new_v4(), ..of }, earlier)),
         ("another job", fencing(Attempt { job: stranger.job, ..of }, earlier)),
@@ -102,6 +109,8 @@ async fn rpl_09_nothing_is_fenced_for_who_does_not_own_the_replacement_or_what_i
         ("another earlier job", fencing(of, Attempt { job: unfenced.job, ..earlier })),
         ("itself", fencing(of, of)),
         ("without a fence", fencing(of_unfenced, unfenced)),
+        ("a replacement that is not authorized yet", fencing(running, waiting)),
+        ("a replacement that was taken over", fencing(lost, left)),
     ] {
         assert!(!fence(&actors, fencing).await?, "{case}");
     }

@@ -4,6 +4,7 @@
 //! nothing was written, and nothing may have changed in the whole database. Each read must tell the same after strangers
 //! moved in: other jobs of the tenant, and another tenant's that look alike, down to delivery key, names and content.
 
+mod answers;
 mod destinations;
 mod pairs;
 mod reads;

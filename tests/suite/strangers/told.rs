@@ -34,6 +34,7 @@ async fn aut_07_the_holder_of_the_very_name_is_told_among_many() -> anyhow::Resu
         ("elsewhere", "sftp.other.test:22", "/upload", "contacts.csv"),
         ("beside", "sftp.partner.test:22", "/other", "contacts.csv"),
         ("another", "sftp.partner.test:22", "/upload", "orders.csv"),
+        ("before", "sftp.partner.test:22", "/upload", "accounts.csv"),
         ("the holder", "sftp.partner.test:22", "/upload", "contacts.csv"),
         ("later", "sftp.partner.test:22", "/upload", "statements.csv"),
     ] {
@@ -54,7 +55,12 @@ async fn aut_07_the_holder_of_the_very_name_is_told_among_many() -> anyhow::Resu
 }
 
 /// An original of this key that was authorized, and its replacement, claimed.
-async fn replaced(actors: &Actors, tenant: Uuid, destination: Uuid, key: &str) -> anyhow::Result<[Attempt; 2]> {
+pub(super) async fn replaced(
+    actors: &Actors,
+    tenant: Uuid,
+    destination: Uuid,
+    key: &str,
+) -> anyhow::Result<[Attempt; 2]> {
     let new = store::NewJob { tenant, destination, delivery_key: key.to_owned(), ..actors.new_job() };
     let original = bring(actors, &new, Stage::Unknown).await?;
     let replacing = NewReplacement { tenant, ..actors.new_replacement(original.job) };
@@ -69,7 +75,9 @@ async fn rpl_08_the_earlier_attempt_that_differs_is_told_among_strangers() -> an
     let (tenant, theirs) = another_tenant(&actors).await?;
     // Older, and different in every part: another tenant's of the same key, the tenant's own of another.
     replaced(&actors, tenant, theirs, "spring").await?;
-    replaced(&actors, actors.tenant, actors.destination, "summer").await?;
+    for key in ["summer", "autumn"] {
+        replaced(&actors, actors.tenant, actors.destination, key).await?;
+    }
     let [_, replacement] = replaced(&actors, actors.tenant, actors.destination, "spring").await?;
     let wrong = Delivery { last_part: "other.csv".to_owned(), ..delivery(&actors, replacement).await? };
     let wrong = Delivery { expected: FileFacts { name: "other.csv".to_owned(), ..wrong.expected.clone() }, ..wrong };

@@ -2,6 +2,7 @@
 //!
 //! These tests read the sources as text and syntax; each check is also shown to fail on a source that breaks it.
 
+mod contract;
 mod house;
 mod imports;
 mod requirements;

@@ -53,7 +53,7 @@ macro_rules! files {
 
 type Files = &'static [(&'static str, &'static str)];
 
-const CONTRACT: Files = files!("wit/0.1.0/": "partner.wit");
+const CONTRACT: Files = files!("wit/0.2.0/": "partner.wit");
 const GUEST: Files = files!("plugins/sdk/src/":
     "bindings.rs", "builder.rs", "destination.rs", "failure.rs", "lib.rs", "log.rs", "output.rs", "panics.rs", "rows.rs",
     "settings.rs", "template.rs");
@@ -109,7 +109,7 @@ pub(super) fn files(partner: &str, language: Language, parts: &[Part]) -> anyhow
         add("waybill-guest/Cargo.toml", &manifest);
         for (name, text) in GUEST {
             // In the repository the contract lies two directories up, in one of its versions.
-            add(&format!("waybill-guest/src/{name}"), &text.replace("../../wit/0.1.0", "../wit"));
+            add(&format!("waybill-guest/src/{name}"), &text.replace("../../wit/0.2.0", "../wit"));
         }
     }
     Ok(files)
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn every_source_of_the_examples_is_embedded() {
         for (folder, embedded) in [
-            ("wit/0.1.0", CONTRACT),
+            ("wit/0.2.0", CONTRACT),
             ("plugins/sdk/src", GUEST),
             ("plugins/csv-builder/src", RUST_BUILDER),
             ("plugins/sftp-destination/src", RUST_DESTINATION),

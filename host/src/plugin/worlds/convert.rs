@@ -14,9 +14,8 @@ const BY_PLUGIN: &str = "plugin";
 
 /// A claimed job as plugins see it.
 pub(crate) fn job(job: &ClaimedJob, settings: &[(String, String)]) -> Result<types::Job, String> {
-    let created_at = job
-        .created_at
-        .to_offset(time::UtcOffset::UTC)
+    let created = job.created_at.to_offset(time::UtcOffset::UTC);
+    let created_at = created
         .format(&Rfc3339)
         .map_err(|error| format!("the job's creation time cannot be written as RFC 3339: {error}"))?;
     Ok(types::Job {
@@ -26,11 +25,23 @@ pub(crate) fn job(job: &ClaimedJob, settings: &[(String, String)]) -> Result<typ
         destination: job.destination.to_string(),
         delivery_key: job.delivery_key.clone(),
         created_at,
+        created: moment(created)?,
         version: u32::try_from(job.version).map_err(|_| format!("the job's version {} is negative", job.version))?,
         replacement: job.replacement.as_ref().map(replacement),
         scope: scope(&job.scope),
         settings: settings.iter().map(|(name, value)| setting(name, value.clone())).collect(),
         extra: Vec::new(),
+    })
+}
+
+fn moment(time: time::OffsetDateTime) -> Result<types::Moment, String> {
+    Ok(types::Moment {
+        year: u16::try_from(time.year()).map_err(|_| format!("the job's creation year {} is negative", time.year()))?,
+        month: time.month().into(),
+        day: time.day(),
+        hour: time.hour(),
+        minute: time.minute(),
+        second: time.second(),
     })
 }
 

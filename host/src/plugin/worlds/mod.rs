@@ -7,6 +7,7 @@
 mod convert;
 mod entropy;
 mod handed;
+pub(super) mod link;
 mod log;
 pub(super) mod output;
 mod remote;
@@ -15,6 +16,7 @@ pub(super) mod wasi;
 
 use std::sync::Arc;
 
+use time::OffsetDateTime;
 use uuid::Uuid;
 use wasmtime::component::ResourceTable;
 
@@ -38,6 +40,8 @@ pub(super) struct State {
     pub(super) table: ResourceTable,
     pub(super) consumption: Consumption,
     pub(super) usage: Usage,
+    /// Where the clock stands of a runtime that reads one: when the job was created, at every call.
+    clock: OffsetDateTime,
     log: Log,
     handed: Handed,
     /// Builders only.
@@ -59,13 +63,14 @@ pub(super) struct About {
 
 impl State {
     /// The state of a call that is handed no data and no file.
-    pub(super) fn new(about: About, memory_bytes: usize, usage: Usage) -> Self {
+    pub(super) fn new(about: About, clock: OffsetDateTime, memory_bytes: usize, usage: Usage) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(OBJECTS);
         Self {
             table,
             consumption: Consumption::new(memory_bytes, usage.clone()),
             usage,
+            clock,
             log: Log::new(about),
             handed: Handed::default(),
             source: None,

@@ -2,13 +2,17 @@
 //!
 //! What a runtime asks for by itself is answered with nothing: no arguments, no environment, no directory. What it writes to
 //! its standard streams goes to the log: a traceback is all that an author has. Everything else ends the call with a sentence
-//! that names the function: a plugin has no file, socket or clock, and must learn it at the first try. Nothing here hands
+//! that names the function: a plugin has no file and no socket, and must learn it at the first try. Nothing here hands
 //! a plugin anything that the contract does not.
+//!
+//! The clock stands still at the job's creation, which the contract tells too: libraries read a clock in passing (a log, an
+//! archive's header), and what they make of it is the same at every call. Waiting for it to move is refused.
 //!
 //! Randomness is a builder's only, as in the contract. A destination's runtime is fed zeros, because it may seed itself
 //! before the plugin runs, and whatever a destination computes must be the same at the next call.
 
 use rand::TryRng as _;
+use time::OffsetDateTime;
 use wasmtime::StoreContextMut;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, Linker, Resource, ResourceAny, ResourceType, Val};
@@ -101,6 +105,10 @@ fn answer(
         "wasi:io/streams#[method]output-stream.flush" | "wasi:io/streams#[method]output-stream.blocking-flush" => {
             Val::Result(Ok(None))
         }
+        "wasi:clocks/wall-clock#now" => standing(store.data().clock),
+        "wasi:clocks/wall-clock#resolution" => datetime(1, 0),
+        "wasi:clocks/monotonic-clock#now" => Val::U64(0),
+        "wasi:clocks/monotonic-clock#resolution" => Val::U64(1_000_000_000),
         "wasi:random/random#get-random-bytes" => {
             let [Val::U64(most)] = arguments else { return Err(unforeseen(asked)) };
             Val::List(random(world, *most)?.into_iter().map(Val::U8).collect())
@@ -115,7 +123,7 @@ fn answer(
                 World::Destination => "the partner's endpoint and a log",
             };
             return Err(wasmtime::Error::msg(format!(
-                "it called {asked}, which a plugin does not have: it has {has}, and no file system, socket, clock or environment"
+                "it called {asked}, which a plugin does not have: it has {has}, and no file system, socket, environment or clock that moves"
             )));
         }
     })
@@ -149,6 +157,15 @@ fn written(store: &mut StoreContextMut<'_, State>, stream: Option<u32>, argument
         state.log.write_line(level, line);
     }
     Ok(())
+}
+
+/// A time as WASI tells it; one before 1970 cannot be told.
+fn standing(clock: OffsetDateTime) -> Val {
+    datetime(u64::try_from(clock.unix_timestamp()).unwrap_or(0), clock.nanosecond())
+}
+
+fn datetime(seconds: u64, nanoseconds: u32) -> Val {
+    Val::Record(vec![("seconds".to_owned(), Val::U64(seconds)), ("nanoseconds".to_owned(), Val::U32(nanoseconds))])
 }
 
 fn random(world: World, most: u64) -> wasmtime::Result<Vec<u8>> {
