@@ -72,7 +72,11 @@ async fn a_job_of_a_destination_that_is_switched_off_waits_while_others_go_on() 
         store::disable_destination(&actors.api, &switch(actors.tenant, actors.destination)).await?,
         Switched::Switched { before: true }
     );
-    assert!(!store::claim(&actors.worker, World::claim(waits, 1)).await?.is_written());
+    match store::claim(&actors.worker, World::claim(waits, 1)).await? {
+        Write::Refused(found) => assert!(!found.destination_enabled),
+        other => panic!("{other:?}"),
+    }
+    assert!(actors.found(goes).await?.destination_enabled);
     assert!(store::claim(&actors.worker, World::claim(goes, 1)).await?.is_written());
     Ok(())
 }
