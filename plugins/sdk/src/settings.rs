@@ -49,6 +49,17 @@ impl Job {
         if self.setting(name).is_none() { Ok(default) } else { self.one_of(name, &words) }
     }
 
+    /// The day on which the original was created, in UTC: `20260302`. The same for every attempt and for a replacement.
+    pub fn day(&self) -> Result<String, Failure> {
+        let day = self.created_at.split('T').next().unwrap_or_default();
+        let digits: String = day.split('-').collect();
+        if day.len() == 10 && digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            Ok(digits)
+        } else {
+            Err(Failure::Invalid(format!("the job's creation time {:?} does not begin with a date", self.created_at)))
+        }
+    }
+
     /// An entry of the export's scope, if it is there.
     pub fn scope(&self, name: &str) -> Option<&str> {
         value_of(&self.scope, name)
@@ -66,23 +77,7 @@ fn wrong(name: &str, value: &str, why: impl Display) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn job(settings: &[(&str, &str)]) -> Job {
-        let settings = settings.iter().map(|(name, value)| Setting { name: (*name).into(), value: (*value).into() });
-        Job {
-            id: String::new(),
-            tenant: String::new(),
-            attempt: String::new(),
-            destination: String::new(),
-            delivery_key: "k-1".into(),
-            created_at: "2026-03-02T08:15:00Z".into(),
-            version: 1,
-            replacement: None,
-            scope: vec![Setting { name: "list".into(), value: "7".into() }],
-            settings: settings.collect(),
-            extra: vec![],
-        }
-    }
+    use crate::testing::job;
 
     #[test]
     fn what_is_missing_or_wrong_is_named_with_the_fix() {
@@ -99,7 +94,8 @@ mod tests {
 
     #[test]
     fn what_is_set_is_read_and_what_is_not_has_its_default() {
-        let job = job(&[("most", " 12 "), ("header", "No"), ("line_ending", "lf")]);
+        let mut job = job(&[("most", " 12 "), ("header", "No"), ("line_ending", "lf")]);
+        job.scope = vec![Setting { name: "list".into(), value: "7".into() }];
         assert_eq!(job.parsed::<u32>("most"), Ok(Some(12)));
         assert_eq!(job.parsed::<u32>("least"), Ok(None));
         assert_eq!(job.yes_or_no("header", true), Ok(false));
@@ -107,5 +103,14 @@ mod tests {
         assert_eq!(job.one_of("line_ending", &[("crlf", 2), ("lf", 1)]), Ok(1));
         assert_eq!(job.one_of("ending", &[("crlf", 2), ("lf", 1)]), Ok(2));
         assert_eq!((job.setting_or("query", "rows"), job.scope("list")), ("rows", Some("7")));
+    }
+
+    #[test]
+    fn a_time_without_a_date_is_refused() {
+        let day = |created_at: &str| Job { created_at: created_at.into(), ..job(&[]) }.day();
+        assert_eq!(day("2026-03-02T08:15:00Z").as_deref(), Ok("20260302"));
+        for time in ["", "2026-3-2T08:15:00Z", "yesterday!", "2026-03-0ä"] {
+            assert!(day(time).is_err(), "{time:?}");
+        }
     }
 }
