@@ -34,6 +34,7 @@ prepare: ## Checks every SQL statement against the schema of migrations/ and wri
 
 lint: ## Formatting and lints; nothing is changed.
 	@cargo fmt --all --check
+	@cargo fmt --manifest-path plugins/openpgp-builder/Cargo.toml --check
 	@cargo clippy --workspace --all-targets -- -D warnings
 
 clean-services: ## Stops the tests' PostgreSQL and removes its data.

@@ -7,8 +7,10 @@
 # GUEST_COMPILER=rustup or GUEST_COMPILER=debian takes only that one.
 set -eu
 
-builders="csv-builder misbehaving-builder earlier-builder"
+builders="csv-builder fixed-width-builder json-lines-builder xml-builder misbehaving-builder earlier-builder"
 destinations="sftp-destination misbehaving-destination earlier-destination"
+# Workspaces of their own, for crates that must not be united with the others'.
+alone="openpgp-builder"
 target=wasm32-unknown-unknown
 
 if [ $# -ne 1 ]; then
@@ -42,6 +44,9 @@ build_all() {
         # shellcheck disable=SC2086
         "$@" --quiet --profile guest --target "$target" --target-dir "$build" $packages
     done
+    for plugin in $alone; do
+        "$@" --quiet --profile guest --target "$target" --target-dir "$build" --locked --manifest-path "plugins/$plugin/Cargo.toml"
+    done
 }
 
 if has_rustup_target; then
@@ -59,7 +64,7 @@ else
     exit 1
 fi
 
-for plugin in $builders $destinations; do
+for plugin in $builders $destinations $alone; do
     # Cargo names the file like the library, with underscores.
     from="$build/$target/guest/$(echo "$plugin" | tr - _).wasm"
     to="$out/$plugin.wasm"

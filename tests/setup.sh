@@ -27,6 +27,8 @@ packages() {
     { [ -n "$(postgres_programs)" ] && command -v psql >/dev/null; } || missing+=(postgresql postgresql-client)
     [ -x /usr/sbin/sshd ] || missing+=(openssh-server)
     { command -v sftp && command -v ssh-keygen; } >/dev/null || missing+=(openssh-client)
+    # What partners read encrypted files with.
+    { command -v gpg && command -v gpg-agent; } >/dev/null || missing+=(gpg gpg-agent)
     command -v cc >/dev/null || missing+=(build-essential pkg-config)
     if ! rustup_target && ! debian_guest_compiler; then missing+=(rustc-web cargo-web rust-web-src lld); fi
     command -v node >/dev/null || missing+=(nodejs)

@@ -13,6 +13,7 @@
 // | quote                 | necessary or always                                                               | necessary              |
 // | line_ending           | crlf or lf                                                                        | crlf                   |
 // | encoding              | utf-8, and nothing else                                                           | utf-8                  |
+// | compress              | none, and nothing else                                                             | none                   |
 // | null, true, false     | the texts of a missing value and of booleans                                      | empty, true, false     |
 
 import { open } from 'waybill:partner/source@0.2.0';
@@ -107,6 +108,7 @@ function write(output, whole) {
 
 function readOptions(job) {
   oneOf(job, 'encoding', ['utf-8']);
+  oneOf(job, 'compress', ['none']);
   const given = (name, otherwise) => setting(job, name) ?? otherwise;
   return {
     query: given('query', 'rows'),

@@ -14,6 +14,7 @@ There is no file, no socket, no environment and no clock.
 | quote             | necessary or always                                                                    | necessary          |
 | line_ending       | crlf or lf                                                                             | crlf               |
 | encoding          | utf-8, and nothing else                                                                | utf-8              |
+| compress          | none, and nothing else                                                                 | none               |
 | null, true, false | the texts of a missing value and of booleans                                           | empty, true, false |
 """
 
@@ -80,6 +81,7 @@ class Options:
     @staticmethod
     def read(job: Job) -> "Options":
         one_of(job, "encoding", ["utf-8"])
+        one_of(job, "compress", ["none"])
         return Options(
             query=setting(job, "query", "rows"),
             parameters=parameters(job),

@@ -24,7 +24,7 @@ fn sentences(settings: &str) -> anyhow::Result<String> {
 
 /// A shipped bundle, under every fault.
 fn passes(name: &str, cases: usize) -> anyhow::Result<Value> {
-    let (code, report) = Bench::shipped(name)?.report(&[])?;
+    let (code, report) = Bench::shipped(name, "csv-builder")?.report(&[])?;
     assert_eq!(wrong(&report), Vec::<String>::new(), "{name}");
     assert_eq!((code, part(&report, "passed")), (Some(0), &Value::Bool(true)), "{name}");
     assert_eq!(list(&report, "cases").len(), cases);
@@ -92,6 +92,26 @@ fn plg_06_meridian_passes_and_a_later_look_settles_what_landed_late() -> anyhow:
         (&true.into(), &"the final name was never created".into()),
         "{late}"
     );
+    Ok(())
+}
+
+/// The other builders: their files are what is new, and Northwind shows what a fault makes of a delivery.
+#[test]
+fn plg_06_a_bundle_of_each_builder_passes() -> anyhow::Result<()> {
+    for (name, builder, cases) in [
+        ("aldgate", "fixed-width-builder", 2),
+        ("brightline", "json-lines-builder", 1),
+        ("castell", "xml-builder", 1),
+        ("dunmore", "openpgp-builder", 1),
+    ] {
+        let (code, report) = Bench::shipped(name, builder)?.report(&["--fault", "plain"])?;
+        assert_eq!((code, wrong(&report)), (Some(0), vec![]), "{name}");
+        assert_eq!(list(&report, "cases").len(), cases, "{name}");
+        for case in list(&report, "cases") {
+            let golden = list(case, "checks").iter().any(|check| part(check, "name") == "golden file");
+            assert_eq!(golden, name != "dunmore", "{name}: {case}");
+        }
+    }
     Ok(())
 }
 

@@ -14,10 +14,10 @@ pub struct Bench {
 
 impl Bench {
     /// A shipped bundle with its cases, and the components that it works with.
-    pub fn shipped(name: &str) -> anyhow::Result<Self> {
+    pub fn shipped(name: &str, builder: &str) -> anyhow::Result<Self> {
         let bench = Self { directory: tempfile::tempdir()?, name: name.to_owned() };
         copy(&repository().join("plugins/bundles").join(name), &bench.bundle())?;
-        bench.components("csv-builder", "sftp-destination")?;
+        bench.components(builder, "sftp-destination")?;
         Ok(bench)
     }
 

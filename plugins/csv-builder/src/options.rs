@@ -13,18 +13,15 @@
 //! | `bom` | `yes` or `no`: a byte order mark first (only for `utf-8` and `utf-16`) | `no` |
 //! | `null` | the text of a missing value | empty |
 //! | `true`, `false` | the texts of booleans | `true`, `false` |
+//! | `compress` | `none` or `gzip` | `none` |
 
 use csv::{QuoteStyle, Terminator};
-use waybill_guest::{Failure, Job, Setting};
-
-use crate::charset::Charset;
-use crate::columns::{self, Wanted};
-use crate::text::Words;
+use waybill_guest::table::{Charset, Compression, Query, Wanted, Words, columns};
+use waybill_guest::{Failure, Job};
 
 #[derive(Debug)]
 pub struct Options {
-    pub query: String,
-    pub parameters: Vec<Setting>,
+    pub query: Query,
     /// Empty: all columns, as they come.
     pub columns: Vec<Wanted>,
     pub header: bool,
@@ -34,6 +31,7 @@ pub struct Options {
     pub charset: Charset,
     pub bom: bool,
     pub words: Words,
+    pub compression: Compression,
 }
 
 impl Options {
@@ -47,37 +45,18 @@ impl Options {
             ));
         }
         Ok(Self {
-            query: job.setting_or("query", "rows").to_owned(),
-            parameters: parameters(job)?,
-            columns: columns::parse(job.setting_or("columns", ""))?,
+            query: Query::read(job)?,
+            columns: columns("columns", job.setting_or("columns", ""), "column=Header text")?,
             header: job.yes_or_no("header", true)?,
             delimiter: delimiter(job.setting_or("delimiter", ","))?,
             quote: job.one_of("quote", &[("necessary", QuoteStyle::Necessary), ("always", QuoteStyle::Always)])?,
             line_ending: job.one_of("line_ending", &[("crlf", Terminator::CRLF), ("lf", Terminator::Any(b'\n'))])?,
             charset,
             bom,
-            words: Words {
-                null: job.setting_or("null", "").to_owned(),
-                yes: job.setting_or("true", "true").to_owned(),
-                no: job.setting_or("false", "false").to_owned(),
-            },
+            words: Words::read(job),
+            compression: Compression::read(job)?,
         })
     }
-}
-
-fn parameters(job: &Job) -> Result<Vec<Setting>, Failure> {
-    let Some(names) = job.setting("parameters") else {
-        return Ok(job.scope.clone());
-    };
-    let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
-    names
-        .map(|name| match job.scope(name) {
-            Some(value) => Ok(Setting { name: name.to_owned(), value: value.to_owned() }),
-            None => Err(Failure::Invalid(format!(
-                "the setting \"parameters\" names {name:?}, which the job's scope does not have: create the job with it"
-            ))),
-        })
-        .collect()
 }
 
 fn delimiter(text: &str) -> Result<u8, Failure> {
@@ -91,30 +70,10 @@ fn delimiter(text: &str) -> Result<u8, Failure> {
 }
 
 #[cfg(test)]
-pub mod tests {
-    use waybill_guest::Moment;
+mod tests {
+    use waybill_guest::testing::job;
 
     use super::*;
-
-    pub fn job(settings: &[(&str, &str)]) -> Job {
-        let list = |entries: &[(&str, &str)]| {
-            entries.iter().map(|(name, value)| Setting { name: (*name).into(), value: (*value).into() }).collect()
-        };
-        Job {
-            id: String::new(),
-            tenant: String::new(),
-            attempt: String::new(),
-            destination: String::new(),
-            delivery_key: "k-1".into(),
-            created_at: "2026-03-02T08:15:00Z".into(),
-            created: Moment { year: 2026, month: 3, day: 2, hour: 8, minute: 15, second: 0 },
-            version: 1,
-            replacement: None,
-            scope: list(&[("list", "7"), ("note", "x")]),
-            settings: list(settings),
-            extra: vec![],
-        }
-    }
 
     fn refusal(settings: &[(&str, &str)]) -> String {
         match Options::read(&job(settings)) {
@@ -126,16 +85,9 @@ pub mod tests {
     #[test]
     fn without_settings_it_is_rfc_4180_in_utf_8() {
         let options = Options::read(&job(&[])).unwrap();
-        assert_eq!((options.query.as_str(), options.delimiter, options.header), ("rows", b',', true));
+        assert_eq!((options.query.name.as_str(), options.delimiter, options.header), ("rows", b',', true));
         assert!(matches!(options.line_ending, Terminator::CRLF) && options.columns.is_empty() && !options.bom);
-        assert_eq!(options.parameters.len(), 2);
-    }
-
-    #[test]
-    fn only_the_named_parameters_go_to_the_query() {
-        let options = Options::read(&job(&[("parameters", "list")])).unwrap();
-        assert_eq!(options.parameters, [Setting { name: "list".into(), value: "7".into() }]);
-        assert!(refusal(&[("parameters", "list, since")]).contains("names \"since\""));
+        assert_eq!(options.compression, Compression::None);
     }
 
     #[test]

@@ -1,52 +1,59 @@
-//! From rows to the file's bytes.
+//! The format: quoting and encoding.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::rc::Rc;
 
 use csv::WriterBuilder;
+use waybill_guest::table::{Encoder, Format, Picked, Unencodable, Words};
 use waybill_guest::{Failure, Row};
 
-use crate::charset::{Encoder, Unencodable};
-use crate::columns::Picked;
 use crate::options::Options;
 
-/// Writes header and rows, and returns the number of rows.
-///
-/// An error names row and column, never the value: it is a person's.
-pub fn write(
-    options: &Options,
-    columns: &[Picked],
-    rows: impl Iterator<Item = Result<Row, Failure>>,
-    mut append: impl FnMut(&[u8]) -> Result<(), Failure>,
-) -> Result<u64, Failure> {
-    let mut lines = Lines::new(options);
-    if options.bom {
-        append(lines.byte_order_mark()?)?;
+/// A CSV file under construction.
+pub struct Csv {
+    columns: Vec<Picked>,
+    header: bool,
+    bom: bool,
+    words: Words,
+    lines: Lines,
+}
+
+impl Csv {
+    pub fn new(options: &Options, columns: Vec<Picked>) -> Self {
+        let lines = Lines::new(options);
+        Self { columns, header: options.header, bom: options.bom, words: options.words.clone(), lines }
     }
-    if options.header {
-        let headers: Vec<&str> = columns.iter().map(|picked| picked.header.as_str()).collect();
-        append(lines.line(&headers, |Unencodable(character)| {
-            Failure::Invalid(format!(
-                "the headers in the setting \"columns\" have the character {character:?}, which the encoding does not have"
-            ))
-        })?)?;
-    }
-    let mut count: u64 = 0;
-    for row in rows {
-        let row = row?;
-        count += 1;
-        let mut fields = Vec::with_capacity(columns.len());
-        for picked in columns {
-            let value = row.get(picked.index).ok_or_else(|| {
-                format!("row {count} has no value for the column {:?}: the query returned too few", picked.column)
-            })?;
-            fields.push(options.words.text(value));
+}
+
+impl Format for Csv {
+    fn begin(&mut self, bytes: &mut Vec<u8>) -> Result<(), Failure> {
+        if self.bom {
+            self.lines.byte_order_mark(bytes)?;
         }
-        append(lines.line(&fields, |missing| unencodable(count, columns, &fields, missing))?)?;
+        if self.header {
+            let headers: Vec<&str> = self.columns.iter().map(|picked| picked.header.as_str()).collect();
+            self.lines.line(&headers, bytes, |Unencodable(character)| {
+                Failure::Invalid(format!(
+                    "the headers in the setting \"columns\" have the character {character:?}, which the encoding does not have"
+                ))
+            })?;
+        }
+        Ok(())
     }
-    append(&lines.end())?;
-    Ok(count)
+
+    fn row(&mut self, number: u64, row: &Row, bytes: &mut Vec<u8>) -> Result<(), Failure> {
+        let mut fields = Vec::with_capacity(self.columns.len());
+        for picked in &self.columns {
+            fields.push(self.words.text(picked.value(number, row)?));
+        }
+        self.lines.line(&fields, bytes, |missing| unencodable(number, &self.columns, &fields, missing))
+    }
+
+    fn end(&mut self, _: u64, bytes: &mut Vec<u8>) -> Result<(), Failure> {
+        self.lines.end(bytes);
+        Ok(())
+    }
 }
 
 /// Quotes and encodes one line after the other.
@@ -54,7 +61,6 @@ struct Lines {
     csv: csv::Writer<Line>,
     line: Line,
     encoder: Encoder,
-    bytes: Vec<u8>,
 }
 
 impl Lines {
@@ -66,39 +72,36 @@ impl Lines {
             .quote_style(options.quote)
             .terminator(options.line_ending)
             .from_writer(line.clone());
-        Self { csv, line, encoder: options.charset.encoder(), bytes: Vec::new() }
+        Self { csv, line, encoder: options.charset.encoder() }
     }
 
-    /// The bytes of one line. What cannot be encoded becomes the failure that the function makes of it.
+    /// Appends one line. What cannot be encoded becomes the failure that the function makes of it.
     fn line(
         &mut self,
         fields: &[impl AsRef<str>],
+        bytes: &mut Vec<u8>,
         unencodable: impl FnOnce(Unencodable) -> Failure,
-    ) -> Result<&[u8], Failure> {
+    ) -> Result<(), Failure> {
         self.csv.write_record(fields.iter().map(AsRef::as_ref)).map_err(|error| error.to_string())?;
         self.csv.flush()?;
         let line = self.line.take();
         let text = std::str::from_utf8(&line).map_err(|error| error.to_string())?;
-        self.bytes.clear();
-        self.encoder.encode(text, &mut self.bytes).map_err(unencodable)?;
+        self.encoder.encode(text, bytes).map_err(unencodable)?;
         self.line.give_back(line);
-        Ok(&self.bytes)
+        Ok(())
     }
 
-    /// The bytes of a byte order mark. Every encoding that is allowed one has the character.
-    fn byte_order_mark(&mut self) -> Result<&[u8], Failure> {
-        self.bytes.clear();
-        match self.encoder.encode("\u{feff}", &mut self.bytes) {
-            Ok(()) => Ok(&self.bytes),
+    /// Appends a byte order mark. Every encoding that is allowed one has the character.
+    fn byte_order_mark(&mut self, bytes: &mut Vec<u8>) -> Result<(), Failure> {
+        match self.encoder.encode("\u{feff}", bytes) {
+            Ok(()) => Ok(()),
             Err(Unencodable(_)) => Err(Failure::Invalid("this encoding has no byte order mark".to_owned())),
         }
     }
 
-    /// What the encoding needs after the last line.
-    fn end(self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        self.encoder.finish(&mut bytes);
-        bytes
+    /// Appends what the encoding needs after the last line.
+    fn end(&mut self, bytes: &mut Vec<u8>) {
+        self.encoder.finish(bytes);
     }
 }
 
@@ -131,23 +134,18 @@ impl Write for Line {
 
 /// Which column has the character. The text between the fields is ASCII, which every encoding here has.
 fn unencodable(row: u64, columns: &[Picked], fields: &[impl AsRef<str>], missing: Unencodable) -> Failure {
-    let Unencodable(character) = missing;
-    let column = columns.iter().zip(fields).find(|(_, field)| field.as_ref().contains(character));
-    let column = column.map_or("", |(picked, _)| picked.column.as_str());
-    Failure::Other(format!(
-        "row {row}, column {column:?}: the setting \"encoding\" names an encoding without the character {character:?} \
-         (U+{:04X}): choose another encoding with the partner, or correct the data",
-        u32::from(character)
-    ))
+    let column = columns.iter().zip(fields).find(|(_, field)| field.as_ref().contains(missing.0));
+    let place = column.map_or_else(|| format!("row {row}"), |(picked, _)| picked.place(row));
+    Failure::Other(missing.told(&place))
 }
 
 #[cfg(test)]
 mod tests {
+    use waybill_guest::table::{pick, write};
+    use waybill_guest::testing::job;
     use waybill_guest::{Column, Value};
 
     use super::*;
-    use crate::columns;
-    use crate::options::tests::job;
 
     fn text(text: &str) -> Value {
         Value::Text(text.into())
@@ -157,12 +155,10 @@ mod tests {
     fn file(settings: &[(&str, &str)], rows: Vec<Row>) -> Result<(Vec<u8>, u64), Failure> {
         let options = Options::read(&job(settings))?;
         let present = ["id", "name"].map(|name| Column { name: name.into(), of: "text".into() });
-        let columns = columns::pick(&options.columns, &present, &options.query)?;
+        let columns = pick(&options.columns, &present, &options.query.name)?;
         let mut bytes = Vec::new();
-        let count = write(&options, &columns, rows.into_iter().map(Ok), |part| {
-            bytes.extend_from_slice(part);
-            Ok(())
-        })?;
+        let csv = Csv::new(&options, columns);
+        let count = write(csv, rows.into_iter().map(Ok), options.compression, &mut bytes)?;
         Ok((bytes, count))
     }
 
@@ -237,14 +233,5 @@ mod tests {
     fn a_header_that_cannot_be_encoded_is_the_settings_fault() {
         let failure = file(&[("encoding", "us-ascii"), ("columns", "name=Prénom")], vec![]).unwrap_err();
         assert!(matches!(failure, Failure::Invalid(text) if text.contains("headers") && text.contains('é')));
-    }
-
-    #[test]
-    fn a_failure_of_the_rows_or_the_output_is_handed_on() {
-        let options = Options::read(&job(&[])).unwrap();
-        let rows = [Ok(vec![]), Err(Failure::Stopped)];
-        assert_eq!(write(&options, &[], rows.into_iter(), |_| Ok(())), Err(Failure::Stopped));
-        let full = Failure::Forbidden("too long".into());
-        assert_eq!(write(&options, &[], std::iter::empty(), |_| Err(full.clone())), Err(full));
     }
 }

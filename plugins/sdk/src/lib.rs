@@ -35,6 +35,9 @@
 //! waybill_guest::export_builder!(Addresses);
 //! ```
 //!
+//! Builders of files of rows share more than this: columns, encodings, words for true and nothing, compression. The feature `table` has
+//! it, as a module of that name.
+//!
 //! # A destination
 //!
 //! ```
@@ -93,7 +96,11 @@ mod panics;
 #[cfg(feature = "builder")]
 mod rows;
 mod settings;
+#[cfg(feature = "table")]
+pub mod table;
 mod template;
+#[cfg(not(target_family = "wasm"))]
+pub mod testing;
 
 #[cfg(feature = "builder")]
 pub use bindings::builder::Built;

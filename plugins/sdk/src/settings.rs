@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use crate::{Failure, Job, Setting};
+use crate::{Failure, Job, Moment, Setting};
 
 impl Job {
     /// The setting's value, if it is set.
@@ -49,6 +49,12 @@ impl Job {
         if self.setting(name).is_none() { Ok(default) } else { self.one_of(name, &words) }
     }
 
+    /// The day on which the original was created, in UTC: `20260302`. The same for every attempt and for a replacement.
+    pub fn day(&self) -> String {
+        let Moment { year, month, day, .. } = self.created;
+        format!("{year:04}{month:02}{day:02}")
+    }
+
     /// An entry of the export's scope, if it is there.
     pub fn scope(&self, name: &str) -> Option<&str> {
         value_of(&self.scope, name)
@@ -66,25 +72,7 @@ fn wrong(name: &str, value: &str, why: impl Display) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Moment;
-
-    fn job(settings: &[(&str, &str)]) -> Job {
-        let settings = settings.iter().map(|(name, value)| Setting { name: (*name).into(), value: (*value).into() });
-        Job {
-            id: String::new(),
-            tenant: String::new(),
-            attempt: String::new(),
-            destination: String::new(),
-            delivery_key: "k-1".into(),
-            created_at: "2026-03-02T08:15:00Z".into(),
-            created: Moment { year: 2026, month: 3, day: 2, hour: 8, minute: 15, second: 0 },
-            version: 1,
-            replacement: None,
-            scope: vec![Setting { name: "list".into(), value: "7".into() }],
-            settings: settings.collect(),
-            extra: vec![],
-        }
-    }
+    use crate::testing::job;
 
     #[test]
     fn what_is_missing_or_wrong_is_named_with_the_fix() {
@@ -101,7 +89,8 @@ mod tests {
 
     #[test]
     fn what_is_set_is_read_and_what_is_not_has_its_default() {
-        let job = job(&[("most", " 12 "), ("header", "No"), ("line_ending", "lf")]);
+        let mut job = job(&[("most", " 12 "), ("header", "No"), ("line_ending", "lf")]);
+        job.scope = vec![Setting { name: "list".into(), value: "7".into() }];
         assert_eq!(job.parsed::<u32>("most"), Ok(Some(12)));
         assert_eq!(job.parsed::<u32>("least"), Ok(None));
         assert_eq!(job.yes_or_no("header", true), Ok(false));
@@ -109,5 +98,12 @@ mod tests {
         assert_eq!(job.one_of("line_ending", &[("crlf", 2), ("lf", 1)]), Ok(1));
         assert_eq!(job.one_of("ending", &[("crlf", 2), ("lf", 1)]), Ok(2));
         assert_eq!((job.setting_or("query", "rows"), job.scope("list")), ("rows", Some("7")));
+    }
+
+    #[test]
+    fn the_day_is_the_creations() {
+        let created = Moment { year: 987, month: 1, day: 9, hour: 23, minute: 59, second: 59 };
+        assert_eq!(job(&[]).day(), "20260302");
+        assert_eq!(Job { created, ..job(&[]) }.day(), "09870109");
     }
 }

@@ -68,7 +68,7 @@ fn checksum_line(expected: &FileFacts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::tests::job;
+    use waybill_guest::testing::job;
 
     fn expected() -> FileFacts {
         FileFacts { name: "out/contacts-k-1.csv".into(), bytes: 3, sha256: (0..32).collect() }

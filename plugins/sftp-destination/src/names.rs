@@ -9,14 +9,13 @@
 //! All three stay the same for every attempt and for a replacement, and so does the name. Whether a name may do without `{key}` is
 //! agreed in the manifest (`names_reused`), and the host holds it.
 
-use waybill_guest::{Failure, Job, Moment, Template};
+use waybill_guest::{Failure, Job, Template};
 
 const PLACEHOLDERS: [&str; 3] = ["key", "date", "tenant"];
 
 pub fn final_name(job: &Job) -> Result<String, Failure> {
     let template = Template::parse("name", job.required("name")?, &PLACEHOLDERS)?;
-    let Moment { year, month, day, .. } = job.created;
-    let date = format!("{year:04}{month:02}{day:02}");
+    let date = job.day();
     Ok(template.fill(|placeholder| match placeholder {
         "key" => &job.delivery_key,
         "date" => &date,
@@ -30,28 +29,10 @@ pub fn directories(name: &str) -> impl Iterator<Item = &str> {
 }
 
 #[cfg(test)]
-pub mod tests {
-    use waybill_guest::Setting;
+mod tests {
+    use waybill_guest::testing::job;
 
     use super::*;
-
-    pub fn job(settings: &[(&str, &str)]) -> Job {
-        let settings = settings.iter().map(|(name, value)| Setting { name: (*name).into(), value: (*value).into() });
-        Job {
-            id: "i".into(),
-            tenant: "t-1".into(),
-            attempt: "a-1".into(),
-            destination: "d".into(),
-            delivery_key: "k-1".into(),
-            created_at: "2026-03-02T08:15:00Z".into(),
-            created: Moment { year: 2026, month: 3, day: 2, hour: 8, minute: 15, second: 0 },
-            version: 1,
-            replacement: None,
-            scope: vec![],
-            settings: settings.collect(),
-            extra: vec![],
-        }
-    }
 
     #[test]
     fn the_name_is_made_of_what_never_changes() {

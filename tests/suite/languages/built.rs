@@ -126,12 +126,15 @@ async fn plg_07_rarer_and_wrong_settings_mean_the_same_in_three_languages() -> a
 }
 
 #[tokio::test]
-async fn an_encoding_that_only_rust_offers_is_refused_by_name() -> anyhow::Result<()> {
+async fn what_only_rust_offers_is_refused_by_name() -> anyhow::Result<()> {
     let partners = Partners::sharing_the_cache()?;
     for (language, bundle) in bundles(&partners).await?.into_iter().skip(1) {
-        let outcome = build(&partners, &bundle, &[("encoding", "windows-1252")]).await?;
-        let error = outcome.expect_err(language).to_string();
-        assert!(error.contains("use one of: utf-8") && error.contains("invalid"), "{language}: {error}");
+        for (setting, value, known) in [("encoding", "windows-1252", "utf-8"), ("compress", "gzip", "none")] {
+            let outcome = build(&partners, &bundle, &[(setting, value)]).await?;
+            let error = outcome.expect_err(language).to_string();
+            let told = format!("use one of: {known}");
+            assert!(error.contains(&told) && error.contains("invalid"), "{language}, {setting}: {error}");
+        }
     }
     Ok(())
 }

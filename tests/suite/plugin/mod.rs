@@ -4,7 +4,9 @@
 
 mod authority;
 mod bounded;
+mod builders;
 pub mod fixture;
+mod gpg;
 mod refused;
 mod reload;
 mod settings;

@@ -56,16 +56,17 @@ type Files = &'static [(&'static str, &'static str)];
 const CONTRACT: Files = files!("wit/0.2.0/": "partner.wit");
 const GUEST: Files = files!("plugins/sdk/src/":
     "bindings.rs", "builder.rs", "destination.rs", "failure.rs", "lib.rs", "log.rs", "output.rs", "panics.rs", "rows.rs",
-    "settings.rs", "template.rs");
-const RUST_BUILDER: Files = files!("plugins/csv-builder/src/":
-    "charset.rs", "columns.rs", "lib.rs", "options.rs", "table.rs", "text.rs");
+    "settings.rs", "template.rs", "testing.rs");
+const GUEST_TABLE: Files = files!("plugins/sdk/src/table/":
+    "charset.rs", "columns.rs", "compress.rs", "file.rs", "mod.rs", "query.rs", "words.rs");
+const RUST_BUILDER: Files = files!("plugins/csv-builder/src/": "lib.rs", "options.rs", "table.rs");
 const RUST_DESTINATION: Files = files!("plugins/sftp-destination/src/": "done.rs", "lib.rs", "names.rs");
 const JAVASCRIPT: Files =
     files!("plugins/javascript/": "builder.js", "destination.js", "package.json", "package-lock.json");
 const PYTHON: Files = files!("plugins/python/": "builder.py", "destination.py", "requirements.txt");
 const LOCK: &str = include_str!("../../../../Cargo.lock");
 /// Crates that the examples in Rust are built with, in the versions that they were tested with here.
-const CRATES: [&str; 3] = ["wit-bindgen", "csv", "encoding_rs"];
+const CRATES: [&str; 4] = ["wit-bindgen", "csv", "encoding_rs", "flate2"];
 
 /// Every file of a new bundle, by its path in it.
 pub(super) fn files(partner: &str, language: Language, parts: &[Part]) -> anyhow::Result<BTreeMap<PathBuf, String>> {
@@ -110,6 +111,9 @@ pub(super) fn files(partner: &str, language: Language, parts: &[Part]) -> anyhow
         for (name, text) in GUEST {
             // In the repository the contract lies two directories up, in one of its versions.
             add(&format!("waybill-guest/src/{name}"), &text.replace("../../wit/0.2.0", "../wit"));
+        }
+        for (name, text) in GUEST_TABLE {
+            add(&format!("waybill-guest/src/table/{name}"), text);
         }
     }
     Ok(files)
@@ -181,6 +185,7 @@ mod tests {
         for (folder, embedded) in [
             ("wit/0.2.0", CONTRACT),
             ("plugins/sdk/src", GUEST),
+            ("plugins/sdk/src/table", GUEST_TABLE),
             ("plugins/csv-builder/src", RUST_BUILDER),
             ("plugins/sftp-destination/src", RUST_DESTINATION),
             ("plugins/javascript", JAVASCRIPT),
@@ -201,15 +206,28 @@ mod tests {
     }
 
     #[test]
-    fn crates_have_the_versions_of_this_workspace() {
-        let workspace = include_str!("../../../../Cargo.toml");
+    fn crates_have_the_versions_and_features_of_this_workspace() {
+        let table = |text: &str| text.parse::<toml::Table>().unwrap();
+        let workspace = table(include_str!("../../../../Cargo.toml"))["workspace"]["dependencies"].clone();
+        // A crate alone is its version; that it is optional is the example's own affair.
+        let plain = |crate_: &toml::Value| {
+            let mut whole = match crate_ {
+                toml::Value::Table(whole) => whole.clone(),
+                version => toml::Table::from_iter([("version".to_owned(), version.clone())]),
+            };
+            whole.remove("optional");
+            whole
+        };
+        let mut compared = BTreeSet::new();
         for manifest in [include_str!("template/rust/builder.toml"), include_str!("template/rust/guest.toml")] {
-            for line in
-                manifest.lines().filter(|line| CRATES.iter().any(|name| line.starts_with(&format!("{name} = "))))
-            {
-                assert!(workspace.contains(line), "{line:?} is not in the workspace's Cargo.toml");
+            for (name, ours) in table(manifest)["dependencies"].as_table().unwrap() {
+                if CRATES.contains(&name.as_str()) {
+                    assert_eq!(plain(ours), plain(&workspace[name.as_str()]), "{name}");
+                    compared.insert(name.clone());
+                }
             }
         }
+        assert_eq!(compared, CRATES.map(str::to_owned).into());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use waybill_guest::Value;
+use crate::{Job, Value};
 
 /// The texts that a partner wants for values that have none of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +14,15 @@ pub struct Words {
 }
 
 impl Words {
+    /// Reads the settings `null`, `true` and `false`.
+    pub fn read(job: &Job) -> Self {
+        Self {
+            null: job.setting_or("null", "").to_owned(),
+            yes: job.setting_or("true", "true").to_owned(),
+            no: job.setting_or("false", "false").to_owned(),
+        }
+    }
+
     /// Numbers with a decimal point and without an exponent, bytes in lower-case hex, text as it is.
     pub fn text<'a>(&'a self, value: &'a Value) -> Cow<'a, str> {
         match value {
@@ -54,7 +63,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_value_has_its_text() {
-        let words = Words { null: "NULL".into(), yes: "J".into(), no: "N".into() };
+        let words = Words::read(&crate::testing::job(&[("null", "NULL"), ("true", "J"), ("false", "N")]));
         for (value, text) in [
             (Value::Null, "NULL"),
             (Value::Boolean(true), "J"),

@@ -3,8 +3,8 @@
 //! `encoding_rs` knows the encodings of the web, where a name such as iso-8859-1 stands for the larger windows-1252. A partner
 //! who asks for ISO-8859-1 means it, so the names that the web stretches are either strict here or refused.
 
+use crate::Failure;
 use encoding_rs::{EncoderResult, Encoding, REPLACEMENT};
-use waybill_guest::Failure;
 
 /// An encoding by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,7 @@ pub enum Charset {
 const STRETCHED: [(&str, &str); 2] = [("iso-8859-9", "windows-1254"), ("iso-8859-11", "windows-874")];
 
 impl Charset {
+    /// The encoding that the setting `encoding` names.
     pub fn named(name: &str) -> Result<Self, Failure> {
         let wrong = |why: &str| Failure::Invalid(format!("the setting \"encoding\" is {name:?}: {why}"));
         let lower = name.trim().to_ascii_lowercase();
@@ -48,6 +49,11 @@ impl Charset {
             }
             Some(encoding) => Ok(Self::Table(encoding)),
         }
+    }
+
+    /// True if its bytes mean something else after an escape sequence: such text has no fixed width.
+    pub fn has_states(self) -> bool {
+        matches!(self, Self::Table(encoding) if encoding == encoding_rs::ISO_2022_JP)
     }
 
     pub fn has_byte_order_mark(self) -> bool {
@@ -76,6 +82,18 @@ pub enum Encoder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unencodable(pub char);
 
+impl Unencodable {
+    /// What an operator reads of it. The place is the row and the column, or the setting that has the character.
+    pub fn told(self, place: &str) -> String {
+        let Self(character) = self;
+        format!(
+            "{place}: the setting \"encoding\" names an encoding without the character {character:?} \
+             (U+{:04X}): choose another encoding with the partner, or correct the data",
+            u32::from(character)
+        )
+    }
+}
+
 impl Encoder {
     /// Appends the text's bytes.
     pub fn encode(&mut self, text: &str, bytes: &mut Vec<u8>) -> Result<(), Unencodable> {
@@ -96,9 +114,9 @@ impl Encoder {
         Ok(())
     }
 
-    /// Appends what the encoding needs after the last text.
-    pub fn finish(mut self, bytes: &mut Vec<u8>) {
-        if let Self::Table(encoder) = &mut self {
+    /// Appends what the encoding needs after the last text. Nothing is encoded after it.
+    pub fn finish(&mut self, bytes: &mut Vec<u8>) {
+        if let Self::Table(encoder) = self {
             // There is no character left that could be missing.
             let _ = table(encoder, "", bytes, true);
         }
@@ -163,5 +181,6 @@ mod tests {
             assert!(matches!(Charset::named(name), Err(Failure::Invalid(text)) if text.contains(name)), "{name}");
         }
         assert_eq!(Charset::named(" Latin1 "), Ok(Charset::Unicode { last: 0xff }));
+        assert!(Charset::named("iso-2022-jp").unwrap().has_states() && !Charset::Utf8.has_states());
     }
 }
