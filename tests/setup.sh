@@ -178,9 +178,14 @@ start_services() {
     step "starting PostgreSQL in $directory"
     touch "$directory/log"
     # Without fsync: a power cut costs nothing but this test data. A session of its own: Ctrl-C is for the tests.
-# The lock and the caller's pipe stay here: a server that held them would keep others waiting.
+    # Locks and pipes stay here, the caller's too: a server that held them would keep others waiting.
     (
-        exec 8>&- </dev/null >>"$directory/log" 2>&1
+        exec </dev/null >>"$directory/log" 2>&1
+        local held
+        for held in /proc/"$BASHPID"/fd/*; do
+            held=${held##*/}
+            if [ "$held" -gt 2 ] && [ "$held" -ne 255 ]; then eval "exec $held>&-"; fi
+        done
         cd /
         LC_ALL=C as_server setsid "$programs/postgres" -D "$directory/data" -k "$socket" -c listen_addresses= \
             -c port=5432 -c unix_socket_permissions=0700 -c max_connections=400 -c timezone=UTC \

@@ -110,7 +110,7 @@ impl Product {
                 let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
                 let script = if self == Self::AsyncSsh { "asyncssh_partner.py" } else { "paramiko_partner.py" };
                 command.arg(tests.with_file_name("target/servers/python/bin/python")).arg("-B");
-                command.arg(tests.join("servers").join(script)).arg(port.to_string()).args([&key, files]);
+                command.arg(tests.join("servers").join(script)).arg(port.to_string()).arg(key).arg(files);
             }
             Self::Rclone => {
                 command.env("RCLONE_USER", ssh::USER).env("RCLONE_PASS", ssh::PASSWORD);

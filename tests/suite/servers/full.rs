@@ -9,10 +9,11 @@ use crate::settled::NOT_DELIVERED;
 /// Some megabytes of CSV, for a disk of one.
 const MANY_ROWS: i32 = 60_000;
 
+/// In the order in which they are made, so that they are taken down the other way round.
 struct Full {
-    house: House,
-    disk: SmallDisk,
     _server: PartnerServer,
+    disk: SmallDisk,
+    house: House,
 }
 
 async fn full(product: Product, plan: Plan) -> anyhow::Result<Full> {
@@ -20,11 +21,11 @@ async fn full(product: Product, plan: Plan) -> anyhow::Result<Full> {
     let disk = SmallDisk::mount(&server.files().join("incoming"), 1024)?;
     let reach = Reach { directory: "incoming".to_owned(), ..server.reach() };
     let house = House::before(&reach, Plan { rows: MANY_ROWS, ..plan }).await?;
-    Ok(Full { house, disk, _server: server })
+    Ok(Full { _server: server, disk, house })
 }
 
 async fn has_no_file(product: Product) -> anyhow::Result<()> {
-    let Full { house, disk, _server } = full(product, Plan::default()).await?;
+    let Full { _server, disk, house } = full(product, Plan::default()).await?;
     let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
     let job = house.until_ended(house.create().await?).await?;
     assert_eq!((job.status, job.failure_reason), NOT_DELIVERED, "{:?}", house.events(job.id).await?);
@@ -55,7 +56,7 @@ async fn del_07_a_disk_that_fills_during_an_exclusive_create_is_unknown_and_the_
             .to_owned(),
         ..Plan::default()
     };
-    let Full { house, disk, _server } = full(Product::ParamikoStub, plan).await?;
+    let Full { _server, disk, house } = full(Product::ParamikoStub, plan).await?;
     let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
     let job = house.until_ended(house.create().await?).await?;
     assert_eq!((job.status, job.failure_reason), (Status::OutcomeUnknown, None), "{:?}", house.events(job.id).await?);

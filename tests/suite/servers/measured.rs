@@ -23,9 +23,9 @@ pub enum Files<'a> {
 impl Files<'_> {
     fn names(&self) -> anyhow::Result<BTreeSet<String>> {
         match self {
-            Self::OnDisk(directory) => {
-                std::fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
-            }
+            Self::OnDisk(directory) => std::fs::read_dir(directory)?
+                .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+                .collect(),
             Self::InProcess(server) => Ok(server.names_in("/").into_iter().collect()),
             Self::None => Ok(BTreeSet::new()),
         }
@@ -115,10 +115,9 @@ pub async fn measure(server: &str, reach: &Reach, files: &Files<'_>) -> anyhow::
         delivered(&House::before(reach, plan).await?, files, form.then_some(PublishForm::ExclusiveCreate)).await?
     };
 
-    let offered = |extension: &str| facts.extensions.contains_key(extension);
     let offers: Vec<&str> = ["hardlink@openssh.com", "posix-rename@openssh.com", "fsync@openssh.com"]
         .into_iter()
-        .filter(|extension| offered(extension))
+        .filter(|extension| facts.extensions.contains_key(*extension))
         .map(|extension| extension.trim_end_matches("@openssh.com"))
         .collect();
     let behaviour = [
@@ -126,7 +125,7 @@ pub async fn measure(server: &str, reach: &Reach, files: &Files<'_>) -> anyhow::
         if offers.is_empty() { "none".to_owned() } else { offers.join(", ") },
         format!("{}; {}", made(&proof.link_creates), refusal(&proof.link_refuses, false)),
         format!("{}; {}", made(&proof.rename_moves), refusal(&proof.rename_refuses, proof.rename_replaces.shown)),
-        refusal(&proof.posix_rename_replaces, proof.posix_rename_replaces.shown),
+        replacing(&proof.posix_rename_replaces),
         refusal(&proof.create_refuses, false),
         if check.seen.reads_back.shown { "whole" } else { "no" }.to_owned(),
         form.map_or("none", in_words).to_owned(),
@@ -157,7 +156,10 @@ async fn delivered(house: &House, files: &Files<'_>, form: Option<PublishForm>) 
         assert_eq!(new, BTreeSet::new(), "something was left at the server");
         let state = waybill::store::destination_state(&house.api, DESTINATION).await?;
         let why = state.and_then(|state| state.attention).map(|attention| attention.why).unwrap_or_default();
-        assert!(why.contains("no way to publish that refuses an existing name"), "the refusal has no sentence: {why:?}");
+        assert!(
+            why.contains("no way to publish that refuses an existing name"),
+            "the refusal has no sentence: {why:?}"
+        );
         return Ok("refused; nothing was sent".to_owned());
     };
     assert_eq!(job.status, Status::Completed, "{detail} {:?}", house.events(free).await?);
@@ -219,7 +221,17 @@ fn refusal(shown: &Shown, replaced: bool) -> String {
         _ if replaced => "replaces".to_owned(),
         Some(code) if shown.shown => format!("refuses ({code})"),
         Some(code) => format!("refuses ({code}), and harms"),
-        None if shown.seen.starts_with("answered yes") => "yes".to_owned(),
+        None if shown.seen.starts_with("answered yes") => "not refused".to_owned(),
         None => "–".to_owned(),
+    }
+}
+
+/// What became of a request to replace.
+fn replacing(shown: &Shown) -> String {
+    match shown.code {
+        _ if shown.shown => "replaces".to_owned(),
+        Some(code) => format!("refused ({code})"),
+        None if shown.seen.starts_with("answered yes") => "yes, and nothing replaced".to_owned(),
+        None => "not offered".to_owned(),
     }
 }
