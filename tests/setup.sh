@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # All set-up for building, testing and the demo. Run it as often as you like; interrupted, it goes on where it stopped.
 #
-#   tests/setup.sh            packages that are missing, then the plugins
+#   tests/setup.sh            packages that are missing, then the partners' servers and the plugins
 #   tests/setup.sh packages   only the packages: installs them as root, else says what to install
 #   tests/setup.sh plugins    only the plugins, into target/plugins
+#   tests/setup.sh servers    only the SFTP servers that are Python packages, into target/servers
 #   tests/setup.sh services   starts the tests' PostgreSQL, if it does not run
 #   tests/setup.sh stop       stops it
 #   tests/setup.sh clean      stops it and removes its data
@@ -33,6 +34,10 @@ packages() {
     if ! rustup_target && ! debian_guest_compiler; then missing+=(rustc-web cargo-web rust-web-src lld); fi
     command -v node >/dev/null || missing+=(nodejs)
     command -v npm >/dev/null || missing+=(npm)
+    # Partners of the tests: OpenSSH is not the only server.
+    [ -x /usr/sbin/proftpd ] || missing+=(proftpd-core)
+    [ -e /usr/lib/proftpd/mod_sftp.so ] || missing+=(proftpd-mod-crypto)
+    command -v rclone >/dev/null || missing+=(rclone)
     # Without ensurepip a virtual environment has no pip.
     python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3 python3-venv)
     command -v cargo >/dev/null || fail "cargo was not found; install Rust from https://rustup.rs"
@@ -60,12 +65,11 @@ packages() {
     dpkg --configure -a >/dev/null
     apt-get update -qq </dev/null
     apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-confold "${missing[@]}" </dev/null >/dev/null
-    case " ${missing[*]} " in
-        *" openssh-server "*)
-            # Nor at the next start of the machine.
-            if [ -d /run/systemd/system ]; then systemctl --quiet disable ssh.service; fi
-            ;;
-    esac
+    # Nor at the next start of the machine.
+    if [ -d /run/systemd/system ]; then
+        case " ${missing[*]} " in *" openssh-server "*) systemctl --quiet disable ssh.service ;; esac
+        case " ${missing[*]} " in *" proftpd-core "*) systemctl --quiet disable proftpd.service ;; esac
+    fi
     if [ "$(trap -p EXIT)" ]; then
         rm -f /usr/sbin/policy-rc.d
         trap - EXIT
@@ -95,6 +99,19 @@ plugins() {
     plugins/build-interpreted.sh target/plugins
     # What tests compiled of plugins that are long gone.
     if [ -d target/cache/waybill/compiled ]; then find target/cache/waybill/compiled -type f -mtime +7 -delete; fi
+}
+
+# SFTP servers that are Python packages, installed once for each list of them: the file `complete` comes last.
+servers() {
+    local list=tests/servers/requirements.txt directory=target/servers/python digest
+    digest=$(sha256sum <"$list")
+    if [ "$(cat "$directory/complete" 2>/dev/null)" = "$digest" ]; then return; fi
+    step "installing AsyncSSH and Paramiko into $directory"
+    rm -rf "$directory"
+    mkdir -p "$directory"
+    python3 -m venv "$directory"
+    "$directory/bin/pip" install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$list" >&2
+    printf '%s\n' "$digest" >"$directory/complete"
 }
 
 # PostgreSQL refuses to run as root.
@@ -163,9 +180,14 @@ start_services() {
     step "starting PostgreSQL in $directory"
     touch "$directory/log"
     # Without fsync: a power cut costs nothing but this test data. A session of its own: Ctrl-C is for the tests.
-# The lock and the caller's pipe stay here: a server that held them would keep others waiting.
+    # Locks and pipes stay here, the caller's too: a server that held them would keep others waiting.
     (
-        exec 8>&- </dev/null >>"$directory/log" 2>&1
+        exec </dev/null >>"$directory/log" 2>&1
+        local held
+        for held in /proc/"$BASHPID"/fd/*; do
+            held=${held##*/}
+            if [ "$held" -gt 2 ] && [ "$held" -ne 255 ]; then eval "exec $held>&-"; fi
+        done
         cd /
         LC_ALL=C as_server setsid "$programs/postgres" -D "$directory/data" -k "$socket" -c listen_addresses= \
             -c port=5432 -c unix_socket_permissions=0700 -c max_connections=400 -c timezone=UTC \
@@ -223,12 +245,13 @@ schema() {
 }
 
 case "${1:-all}" in
-    all) packages; plugins ;;
+    all) packages; servers; plugins ;;
     packages) packages ;;
     plugins) plugins ;;
+    servers) servers ;;
     services) start_services ;;
     stop) stop_services ;;
     clean) clean_services ;;
     schema) schema ;;
-    *) fail "unknown: $1 (packages, plugins, services, stop, clean, schema, or nothing for all set-up)" ;;
+    *) fail "unknown: $1 (packages, plugins, servers, services, stop, clean, schema, or nothing for all set-up)" ;;
 esac

@@ -48,6 +48,8 @@ pub struct Plan {
     pub concurrency: usize,
     pub max_attempts: i32,
     pub first_backoff: Duration,
+    /// How long its workers wait for the partner's server.
+    pub limits: SessionLimits,
     /// Where the destination's query runs instead of the house's own database, and what it asks.
     pub query: Option<PlannedQuery>,
 }
@@ -74,6 +76,7 @@ impl Default for Plan {
             concurrency: 4,
             max_attempts: 5,
             first_backoff: Duration::from_millis(50),
+            limits: SessionLimits::default(),
             query: None,
         }
     }
@@ -326,7 +329,7 @@ impl House {
             registry: self.registry.clone(),
             means: Means {
                 spool: Spool::open(&self.spool())?,
-                sessions: Sessions::new(SessionLimits::default(), Duration::from_secs(60)),
+                sessions: Sessions::new(self.plan.limits, Duration::from_secs(60)),
             },
             lease: self.plan.lease,
             renew_every: self.plan.renew_every,
