@@ -58,7 +58,7 @@ pub async fn keep_check(pool: &Pool, check: FinishedCheck) -> Result<bool, Store
         "-- store::keep_check, its result
          UPDATE destination_checks
          SET finished_at = clock_timestamp(), server = $2, server_fingerprint = $3, proof = $4, problem = $5, seen = $6
-         WHERE id = $1 AND finished_at IS NULL",
+         WHERE id = $1",
         id,
         facts,
         fingerprint,

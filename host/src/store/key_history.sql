@@ -9,23 +9,18 @@ WITH place AS (
     LEFT JOIN final_name_uses AS own ON own.job_id = job.id
     WHERE job.id = $1),
 concerned AS (
-    SELECT job.id
+    SELECT job.id, true AS same_key, false AS same_name
     FROM place
     JOIN export_jobs AS job ON job.tenant_id = place.tenant_id AND job.delivery_key = place.delivery_key
-    UNION
-    SELECT used.job_id
+    UNION ALL
+    SELECT used.job_id, false, true
     FROM place
     JOIN final_name_uses AS used
         ON used.endpoint = place.endpoint AND used.directory = place.directory AND used.folded_name = place.folded_name),
 seen AS (
-    SELECT job.*,
-           (job.tenant_id = place.tenant_id AND job.delivery_key = place.delivery_key) AS same_key,
-           EXISTS (SELECT FROM final_name_uses AS used
-                   WHERE used.job_id = job.id AND used.endpoint = place.endpoint AND used.directory = place.directory
-                     AND used.folded_name = place.folded_name) AS same_name
-    FROM concerned
-    JOIN export_jobs AS job ON job.id = concerned.id
-    CROSS JOIN place)
+    SELECT job.*, concerned.same_key, concerned.same_name
+    FROM (SELECT id, bool_or(same_key) AS same_key, bool_or(same_name) AS same_name FROM concerned GROUP BY id) AS concerned
+    JOIN export_jobs AS job ON job.id = concerned.id)
 SELECT seen.expected_file_name,
        seen.expected_file_bytes,
        seen.expected_file_sha256,

@@ -229,6 +229,63 @@ async fn an_attempt_that_failed_under_a_stop_request_is_not_stopped_as_well() ->
     Ok(())
 }
 
+#[tokio::test]
+async fn a_removal_is_intended_only_for_what_is_open_and_passed_its_fence() -> anyhow::Result<()> {
+    let actors = Actors::new().await?;
+    for (stage, by_hand) in [(Stage::Unfenced, false), (Stage::Unknown, true)] {
+        let of = bring(&actors, &actors.new_job(), stage).await?;
+        actors.make_looks_due().await?;
+        let look =
+            store::claim_look(&actors.reconciler, "r-1", &[actors.destination], SOON).await?.context("a look")?;
+        assert_eq!(look.job, of.job);
+        if by_hand {
+            let settled = store::reconcile_by_hand(&actors.corrector, actors.by_hand(of, false)).await?;
+            assert!(settled.is_written());
+        }
+        let intended = store::intend_removal(&actors.reconciler, &look, "run-1", ".part", SOON).await?;
+        assert!(!intended.is_written(), "{stage:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_01_a_check_is_told_and_kept_of_its_own_destination() -> anyhow::Result<()> {
+    let actors = Actors::new().await?;
+    let other = actors.destination(actors.tenant, json!({})).await?;
+    let open = Uuid::new_v4();
+    let asked = format!(
+        "INSERT INTO destination_checks (id, tenant_id, destination_id, requested_by) VALUES ('{open}', '{}', '{}', 'rosa')",
+        actors.tenant, actors.destination
+    );
+    sqlx::query(sqlx::AssertSqlSafe(asked)).execute(&actors.database.admin().await?).await?;
+    for (destination, form) in [(actors.destination, "link"), (other, "rename")] {
+        store::keep_proof(&actors.worker, destination, "openssh", json!({}), json!({ "form": form })).await?;
+    }
+    for (destination, form) in [(actors.destination, "link"), (other, "rename")] {
+        let latest = store::latest_check(&actors.api, destination).await?.context("no check")?;
+        assert_eq!(latest.proof, Some(json!({ "form": form })));
+    }
+    let left = format!("SELECT count(*) FROM destination_checks WHERE id = '{open}' AND finished_at IS NULL");
+    assert_eq!(actors.count(&left).await?, 1, "what was asked for and not done is as it was");
+    Ok(())
+}
+
+#[tokio::test]
+async fn ops_04_words_from_before_a_job_was_created_say_nothing_of_it() -> anyhow::Result<()> {
+    let actors = Actors::new().await?;
+    let lost = "INSERT INTO accepted_losses (system, timeline, fences_intact, statement, accepted_by)
+                SELECT system, timeline, false, 'nothing after noon', 'rosa' FROM database_history()";
+    assert_eq!(actors.run(Role::Corrector, lost).await?, 1);
+    let [original, replacement] = replaced(&actors, actors.tenant, actors.destination, "spring").await?;
+    let expected = store::find_job(&actors.worker, original.job).await?.context("the original")?.expected;
+    let history = store::key_history(&actors.worker, replacement.job, replacement.attempt).await?;
+    assert_eq!((history.others, history.past_fence), (vec![expected], 1));
+    assert_eq!(actors.run(Role::Corrector, lost).await?, 1);
+    let history = store::key_history(&actors.worker, replacement.job, replacement.attempt).await?;
+    assert!(history.others.contains(&None), "what was lost since may be of this key: {history:?}");
+    Ok(())
+}
+
 fn keyed(actors: &Actors, tenant: Uuid, destination: Uuid, key: &str) -> KeyedCreation {
     KeyedCreation {
         idempotency_key: key.to_owned(),

@@ -280,6 +280,7 @@ async fn rec_02_a_look_is_held_by_job_attempt_and_lease() -> anyhow::Result<()> 
         half(other.job, one.attempt, one.token),
         half(one.job, other.attempt, one.token),
         half(one.job, one.attempt, other.token),
+        half(other.job, other.attempt, one.token),
     ] {
         let before = everything(&actors).await?;
         assert!(!store::finish_look(&actors.reconciler, &wrong, None, NextLook::Never).await?);
