@@ -25,10 +25,11 @@ JOIN destinations AS destination ON destination.id = job.destination_id
 LEFT JOIN export_jobs AS probing
     ON probing.id = destination.probe_job_id AND probing.id <> job.id
    AND (destination.probe_until > here.now OR (probing.status = 'Running' AND probing.lease_expires_at > here.now))
-LEFT JOIN LATERAL (
+-- Without a period there is nothing to count: no time is later than none.
+CROSS JOIN LATERAL (
     SELECT count(*) AS started, min(claimed.recorded_at) AS oldest
     FROM export_attempt_events AS claimed
     WHERE claimed.kind = 'Claimed'
       AND claimed.detail ->> 'destination_id' = job.destination_id::text
-      AND claimed.recorded_at > here.now - make_interval(secs => $2)) AS load ON $2::float8 IS NOT NULL
+      AND claimed.recorded_at > here.now - make_interval(secs => $2)) AS load
 WHERE job.id = $1

@@ -18,8 +18,8 @@ ready AS (
     SELECT wakeup.message_id
     FROM wakeups AS wakeup
     JOIN offered ON offered.message_id = wakeup.message_id
-    WHERE wakeup.ready_at <= clock_timestamp()
-      AND (wakeup.taken_until IS NULL OR wakeup.taken_until <= clock_timestamp())
+    -- Asked again under the lock. One that was handed back with a delay since may come too early once, which costs a look.
+    WHERE (wakeup.taken_until IS NULL OR wakeup.taken_until <= clock_timestamp())
     ORDER BY wakeup.priority DESC, wakeup.ready_at
     LIMIT $4::bigint
     FOR UPDATE OF wakeup SKIP LOCKED),

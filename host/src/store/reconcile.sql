@@ -39,5 +39,5 @@ look AS (
         ended_at = CASE WHEN $9::float8 IS NULL THEN clock_timestamp() END,
         owner = NULL, token = NULL, expires_at = NULL
     FROM reconciled
-    WHERE looks.job_id = reconciled.id AND looks.attempt_id = reconciled.attempt_id)
+    WHERE (looks.job_id, looks.attempt_id) = (reconciled.id, reconciled.attempt_id))
 SELECT id AS "id!" FROM reconciled

@@ -22,5 +22,5 @@ look AS (
         until = clock_timestamp() + make_interval(secs => coalesce($9, 0)),
         ended_at = CASE WHEN $9 IS NULL AND looks.token IS NULL THEN clock_timestamp() ELSE looks.ended_at END
     FROM reconciled
-    WHERE looks.job_id = reconciled.id AND looks.attempt_id = reconciled.attempt_id)
+    WHERE (looks.job_id, looks.attempt_id) = (reconciled.id, reconciled.attempt_id))
 SELECT id AS "id!" FROM reconciled

@@ -286,6 +286,64 @@ async fn ops_04_words_from_before_a_job_was_created_say_nothing_of_it() -> anyho
     Ok(())
 }
 
+#[tokio::test]
+async fn clm_06_policy_reads_of_its_own_destination_and_counts_claims_only() -> anyhow::Result<()> {
+    let actors = Actors::new().await?;
+    let other = actors.destination(actors.tenant, json!({})).await?;
+    let first = actors.queued().await?;
+    let second = actors.create(&store::NewJob { destination: other, ..actors.new_job() }).await?;
+    for (job, destination) in [(first, actors.destination), (second, other)] {
+        let state = store::destination_state(&actors.worker, destination).await?.context("the destination")?;
+        let facts = store::policy_facts(&actors.worker, job, Some(SOON)).await?.context("facts")?;
+        assert_eq!((facts.destination, facts.destination_name), (destination, state.name));
+    }
+    // What another job probes is told as long as it has time or runs.
+    store::pause_destination(&actors.worker, actors.destination, first).await?;
+    actors.end_pauses().await?;
+    let prober = actors.queued().await?;
+    assert!(store::take_probe(&actors.worker, actors.destination, prober, SOON).await?);
+    let probing = async || {
+        let facts = store::policy_facts(&actors.worker, first, None).await?.context("facts")?;
+        anyhow::Ok(facts.pause.context("it is paused")?.probing)
+    };
+    assert_eq!(probing().await?, Some(prober));
+    actors.end_probes().await?;
+    assert_eq!(probing().await?, None);
+
+    let claimed = actors.claimed(prober).await?;
+    let named = json!({ "evidence": "publish", "destination_id": actors.destination }).to_string();
+    actors.record(prober, claimed.attempt, &named).await?;
+    let facts = store::policy_facts(&actors.worker, first, Some(SOON)).await?.context("facts")?;
+    assert_eq!(facts.started, 1, "evidence that names a destination is no start there");
+    let facts = store::policy_facts(&actors.worker, first, None).await?.context("facts")?;
+    assert_eq!((facts.started, facts.oldest_start), (0, std::time::Duration::ZERO), "no rate, no count");
+    Ok(())
+}
+
+#[tokio::test]
+async fn brk_03_what_waits_for_later_stands_in_nobodys_way() -> anyhow::Result<()> {
+    let actors = Actors::new().await?;
+    let dispatcher = actors.pool(Role::Dispatcher).await?;
+    let receive =
+        async |most| store::receive_wakeups(&actors.worker, "w-1", Uuid::new_v4(), &[actors.destination], most, SOON).await;
+    // More of them, and more urgent, than are looked at for one.
+    for _ in 0..4 {
+        let job = actors.create(&store::NewJob { priority: 9, ..actors.new_job() }).await?;
+        store::publish_wakeup(&dispatcher, Uuid::new_v4(), job).await?;
+    }
+    let token = Uuid::new_v4();
+    let taken = store::receive_wakeups(&actors.worker, "w-1", token, &[actors.destination], 4, SOON).await?;
+    assert_eq!(taken.len(), 4);
+    for wakeup in taken {
+        assert!(store::hand_back_wakeup(&actors.worker, wakeup.message, token, SOON).await?);
+    }
+    let job = actors.queued().await?;
+    store::publish_wakeup(&dispatcher, Uuid::new_v4(), job).await?;
+    let received = receive(1).await?;
+    assert_eq!(received.iter().map(|wakeup| wakeup.job).collect::<Vec<_>>(), [job]);
+    Ok(())
+}
+
 fn keyed(actors: &Actors, tenant: Uuid, destination: Uuid, key: &str) -> KeyedCreation {
     KeyedCreation {
         idempotency_key: key.to_owned(),

@@ -3,6 +3,7 @@
 use uuid::Uuid;
 use waybill::job::status::Role;
 use waybill::store::{self, OutboxAnswer, PublishedWakeup};
+use waybill_tests::wait;
 
 use super::{SOON, everything, of};
 use crate::recovery::actors::Actors;
@@ -85,5 +86,28 @@ async fn brk_03_a_wake_up_is_settled_by_message_and_lease() -> anyhow::Result<()
     let waits = of(&actors, one.message).await?;
     assert!(store::settle_wakeup(&actors.worker, other.message, theirs).await?);
     assert!(of(&actors, one.message).await? == waits);
+    Ok(())
+}
+
+#[tokio::test]
+async fn brk_03_what_another_worker_took_meanwhile_is_not_received_as_well() -> anyhow::Result<()> {
+    let actors = Actors::new().await?;
+    let dispatcher = actors.pool(Role::Dispatcher).await?;
+    let job = actors.queued().await?;
+    store::publish_wakeup(&dispatcher, Uuid::new_v4(), job).await?;
+    // Looking at very many destinations takes a while. The wake-up is seen at its beginning and locked at its end.
+    let mut served = vec![actors.destination];
+    served.resize_with(300_000, Uuid::new_v4);
+    let (slow, worker) = (actors.worker.clone(), Uuid::new_v4());
+    let slow = tokio::spawn(async move { store::receive_wakeups(&slow, "w-1", worker, &served, 1, SOON).await });
+    wait::until("the slow worker's look", async || {
+        let looks = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND backend_xmin IS NOT NULL
+                     AND query LIKE '-- store::receive_wakeups%' AND datname = current_database()";
+        Ok((actors.count(looks).await? == 1 || slow.is_finished()).then_some(()))
+    })
+    .await?;
+    let quick = store::receive_wakeups(&actors.worker, "w-2", Uuid::new_v4(), &[actors.destination], 1, SOON).await?;
+    let slow = slow.await??;
+    assert_eq!(quick.len() + slow.len(), 1, "{quick:?} {slow:?}");
     Ok(())
 }
