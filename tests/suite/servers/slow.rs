@@ -19,8 +19,8 @@ async fn del_07_a_server_that_never_greets_is_left_within_the_bound_and_nothing_
     let port = silent.local_addr()?.port();
     let greeting = tokio::spawn(async move {
         let mut lines = Vec::new();
-        loop {
-            lines.push(silent.accept().await);
+        while let Ok(line) = silent.accept().await {
+            lines.push(line);
         }
     });
     // A server that answers only lends its account and key.
@@ -32,8 +32,13 @@ async fn del_07_a_server_that_never_greets_is_left_within_the_bound_and_nothing_
     let job = house.until_ended(house.create().await?).await?;
     assert_eq!((job.status, job.failure_reason), (Status::Failed, Some(FailureReason::AttemptsExhausted)));
     assert_eq!(job.delivery_authorized_at, None);
-    let last = house.events(job.id).await?.into_iter().next_back().and_then(|event| event.detail);
-    let told = last.unwrap_or_default().to_string();
+    let told: String = house
+        .events(job.id)
+        .await?
+        .into_iter()
+        .filter_map(|event| event.detail)
+        .map(|detail| detail.to_string())
+        .collect();
     assert!(told.contains("cannot be reached") && told.contains("127.0.0.1"), "{told}");
     greeting.abort();
     Ok(())

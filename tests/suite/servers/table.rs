@@ -77,11 +77,12 @@ fn del_06_the_document_has_a_row_for_each_measured_server_and_no_other() -> anyh
         let first = cells.first().copied().unwrap_or_default();
         if head.is_empty() {
             head = line;
-        } else if first.starts_with("---") || !head.starts_with("| server |") {
             continue;
-        } else if head == "| server | identification |" {
+        }
+        let is_row = head.starts_with("| server |") && !first.starts_with("---");
+        if is_row && head == "| server | identification |" {
             announced.push(first);
-        } else {
+        } else if is_row {
             behaviour.push(first);
         }
     }
