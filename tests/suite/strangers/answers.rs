@@ -324,8 +324,9 @@ async fn clm_06_policy_reads_of_its_own_destination_and_counts_claims_only() -> 
 async fn brk_03_what_waits_for_later_stands_in_nobodys_way() -> anyhow::Result<()> {
     let actors = Actors::new().await?;
     let dispatcher = actors.pool(Role::Dispatcher).await?;
-    let receive =
-        async |most| store::receive_wakeups(&actors.worker, "w-1", Uuid::new_v4(), &[actors.destination], most, SOON).await;
+    let receive = async |most| {
+        store::receive_wakeups(&actors.worker, "w-1", Uuid::new_v4(), &[actors.destination], most, SOON).await
+    };
     // More of them, and more urgent, than are looked at for one.
     for _ in 0..4 {
         let job = actors.create(&store::NewJob { priority: 9, ..actors.new_job() }).await?;
