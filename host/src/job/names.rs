@@ -270,7 +270,9 @@ mod tests {
         }
         assert!(folder("{key}.ack").is_empty() && folder("*.ack").is_empty() && folder("{key}.ack").matches("", PARTS));
         let dated = folder("ack/*/{key}.txt");
-        assert!(dated.matches("ack/20260302", PARTS) && !dated.matches("ack", PARTS) && !dated.matches("ack/a/b", PARTS));
+        assert!(
+            dated.matches("ack/20260302", PARTS) && !dated.matches("ack", PARTS) && !dated.matches("ack/a/b", PARTS)
+        );
         assert!(matches!(dated.mint(PARTS), Err(NameError::NotOneName { .. })));
     }
 

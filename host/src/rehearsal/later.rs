@@ -15,7 +15,9 @@ use crate::job::evidence::{Evidence, Receipt};
 use crate::job::facts::FileFacts;
 use crate::job::on_record::{AttemptOnRecord, Recorded};
 use crate::job::status::Status;
-use crate::job::verdict::{Conclusion, Facts, Leave, Lost, after_removal, compare, differences, without_fence, worth_removing};
+use crate::job::verdict::{
+    Conclusion, Facts, Leave, Lost, after_removal, compare, differences, without_fence, worth_removing,
+};
 use crate::remote::{ConnectError, Names, Reader, Session, SessionLimits};
 
 /// What the later looks concluded.

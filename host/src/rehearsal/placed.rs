@@ -138,7 +138,8 @@ pub(super) fn hide(server: &SftpServer, case: &Case) {
     }
     server.hook(move |event| {
         let looks = matches!(event.action, Action::Stat | Action::List | Action::Read);
-        let inside = |folder: &String| event.path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        let inside =
+            |folder: &String| event.path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
         let refused = looks && event.when == When::Before && hidden.iter().any(inside);
         refused.then(|| Step::refuse(DENIED, "nothing is shown here"))
     });

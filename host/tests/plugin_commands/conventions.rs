@@ -30,7 +30,11 @@ impl Rehearsed {
     /// Asserts what was concluded, and that the fault came to pass.
     fn concludes(&self, case: &str, fault: &str, at_once: &str, later: Option<&str>) {
         let delivery = self.delivery(case, fault);
-        assert_eq!((part(delivery, "concluded"), part(delivery, "occurred")), (&at_once.into(), &true.into()), "{delivery}");
+        assert_eq!(
+            (part(delivery, "concluded"), part(delivery, "occurred")),
+            (&at_once.into(), &true.into()),
+            "{delivery}"
+        );
         let looked = part(part(delivery, "later"), "concluded").as_str();
         if later.is_some() {
             assert_eq!(looked, later, "{delivery}");
@@ -133,7 +137,10 @@ fn plg_06_almanac_replaces_its_one_file_every_week_and_nobody_elses() -> anyhow:
 fn plg_06_a_case_that_expects_another_conclusion_fails_with_the_reason() -> anyhow::Result<()> {
     let bench = Bench::shipped("kestrel")?;
     let case = String::from_utf8(bench.read("tests/refused.toml")?)?;
-    bench.write("tests/refused.toml", &case.replace("at_once = \"Unknown(partner_refused)\"", "at_once = \"Completed\""))?;
+    bench.write(
+        "tests/refused.toml",
+        &case.replace("at_once = \"Unknown(partner_refused)\"", "at_once = \"Completed\""),
+    )?;
     let (code, report) = bench.report(&["--only", "refused", "--fault", "plain"])?;
     assert_eq!(code, Some(4));
     let said = wrong(&report).join("\n");

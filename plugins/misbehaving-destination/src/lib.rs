@@ -14,7 +14,7 @@
 //! | `never-send`, `never-publish` | sends nothing, or sends and does not publish; reports what it sees |
 //! | `lie-absent` | reports the final name as absent, whatever is there |
 //! | `lie-digest` | reports what it sees with the size and digest of the expected file |
-//! | `lie-name` | reports the look at the final name as one at `somebody-elses.csv` |
+//! | `lie-name`, `lie-baseline-name` | reports a look at the final name as one at `somebody-elses.csv`: from `deliver` on, or in `baseline` |
 //! | `lie-auxiliary` | reports `FINAL.done` as put, and puts nothing |
 //! | `fail-after-publish` | publishes, and fails |
 //! | `lie-acknowledgment`, `lie-own-acknowledgment` | reports an acceptance of the delivery key `another-key`, or of its own, in the file `answers/KEY.txt` |
@@ -107,7 +107,9 @@ fn behaviour(job: &Job) -> &str {
 fn told(job: &Job, expected: Option<&FileFacts>, listing: Listing) -> Listing {
     match (behaviour(job), expected) {
         ("lie-absent", _) => Listing { found: Found::Absent, sha256: None, ..listing },
-        ("lie-name", _) => Listing { name: "somebody-elses.csv".to_owned(), ..listing },
+        ("lie-name", Some(_)) | ("lie-baseline-name", None) => {
+            Listing { name: "somebody-elses.csv".to_owned(), ..listing }
+        }
         ("lie-digest", Some(expected)) => pretend(expected),
         _ => listing,
     }

@@ -77,7 +77,8 @@ impl Beside {
 
     fn is_there(&self, look: &Reader) -> bool {
         // One byte more than it has, so that a longer file is not taken for it.
-        u32::try_from(self.bytes.len() + 1).is_ok_and(|most| look.read(&self.name, 0, most).is_ok_and(|read| read == self.bytes))
+        u32::try_from(self.bytes.len() + 1)
+            .is_ok_and(|most| look.read(&self.name, 0, most).is_ok_and(|read| read == self.bytes))
     }
 
     /// The setting that asked for it.
@@ -159,7 +160,8 @@ mod tests {
         assert!(text(&[("done_file", "{final}.done")]).is_empty());
         let line = text(&[("done_file", "{final}.sha256"), ("done_content", "sha256")]);
         assert_eq!(line, format!("{HEX}  contacts-k-1.csv\n"));
-        let manifest = "{{\"file\": \"{final.name}\", \"bytes\": {bytes}, \"sha256\": \"{sha256}\", \"of\": \"{key}\"}}";
+        let manifest =
+            "{{\"file\": \"{final.name}\", \"bytes\": {bytes}, \"sha256\": \"{sha256}\", \"of\": \"{key}\"}}";
         let manifest = text(&[("done_file", "{key}.json"), ("done_content", "text"), ("done_text", manifest)]);
         assert_eq!(
             manifest,
@@ -169,7 +171,8 @@ mod tests {
 
     #[test]
     fn the_file_before_has_settings_of_its_own() {
-        let settings = [("before_file", "{final.stem}.sha256"), ("before_content", "sha256"), ("done_file", "{final}.done")];
+        let settings =
+            [("before_file", "{final.stem}.sha256"), ("before_content", "sha256"), ("done_file", "{final}.done")];
         let before = Beside::of(&job(&settings), &expected(), When::Before).unwrap().unwrap();
         assert_eq!((before.name.as_str(), before.setting()), ("out/contacts-k-1.sha256", "before_file"));
         assert!(before.bytes.starts_with(HEX.as_bytes()) && text(&settings).is_empty());

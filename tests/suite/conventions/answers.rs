@@ -49,7 +49,8 @@ async fn del_10_an_answer_at_once_counts_by_what_it_says_and_names() -> anyhow::
 }
 
 #[tokio::test]
-async fn del_10_a_late_answer_settles_what_is_unknown_and_an_answer_about_another_delivery_does_not() -> anyhow::Result<()> {
+async fn del_10_a_late_answer_settles_what_is_unknown_and_an_answer_about_another_delivery_does_not()
+-> anyhow::Result<()> {
     let partner = Partner::agreed(answering("answers/{key}.txt"), &["answers"]).await?;
     let (one, other) = (partner.deliver("one").await?, partner.deliver("other").await?);
     let digest = one.expected.as_ref().map(|file| file.sha256.to_string()).unwrap_or_default();
@@ -86,7 +87,10 @@ async fn del_10_past_the_agreed_period_nobody_looks_for_an_answer() -> anyhow::R
     let evidence = partner.evidence(&job).await?;
     put(&partner.server, "answers/spring.txt", "no spring\n");
     assert_eq!(partner.looked(&job).await?, []);
-    assert_eq!((partner.evidence(&job).await?, partner.outcome(&job).await?), (evidence, completed("acknowledged_key")));
+    assert_eq!(
+        (partner.evidence(&job).await?, partner.outcome(&job).await?),
+        (evidence, completed("acknowledged_key"))
+    );
     Ok(())
 }
 
@@ -139,7 +143,8 @@ async fn del_10_in_a_folder_of_many_answers_an_old_one_never_becomes_new() -> an
 }
 
 #[tokio::test]
-async fn del_10_an_answer_beside_the_file_is_found_in_its_folder_and_may_be_the_renamed_file_itself() -> anyhow::Result<()> {
+async fn del_10_an_answer_beside_the_file_is_found_in_its_folder_and_may_be_the_renamed_file_itself()
+-> anyhow::Result<()> {
     let contract = "one_name_space = true\n[contract.acknowledgment]\nname = '{final}.ok'\naccept = '^id,name,email\\r\\n'\nperiod_seconds = 3600";
     let plan = agreed(contract);
     let plan = Plan {

@@ -98,7 +98,8 @@ async fn del_10_a_file_beside_the_data_that_could_pass_for_an_answer_is_refused_
         "{ONE_STEP}\n[[contract.auxiliary]]\nname = 'out/{{key}}.txt'\n\
          [contract.acknowledgment]\nname = 'out/*.txt'\naccept = '^ok (?P<key>\\S+)'\nperiod_seconds = 3600"
     );
-    let fault = waybill::plugin::Manifest::parse(&format!("partner = 'acme'\nrevision = 1\n{}", agreed(&contract).manifest));
+    let fault =
+        waybill::plugin::Manifest::parse(&format!("partner = 'acme'\nrevision = 1\n{}", agreed(&contract).manifest));
     let said = fault.map(|_| String::new()).unwrap_or_else(|fault| fault.to_string());
     assert!(said.contains("out/{key}.txt matches the acknowledgment's name (out/*.txt)"), "{said}");
 

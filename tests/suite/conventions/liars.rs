@@ -11,7 +11,8 @@ use crate::settled::{ONE_STEP, agreed};
 
 /// A partner with a misbehaving plugin, whose every job says in its scope what it does.
 async fn lying(contract: &str, read_back_mib: u32) -> anyhow::Result<Partner> {
-    let answers = "[contract.acknowledgment]\nname = 'answers/{key}.txt'\naccept = '^ok (?P<key>\\S+)'\nperiod_seconds = 3600";
+    let answers =
+        "[contract.acknowledgment]\nname = 'answers/{key}.txt'\naccept = '^ok (?P<key>\\S+)'\nperiod_seconds = 3600";
     let plan = agreed(&format!("{contract}\n{answers}"));
     let plan = Plan {
         manifest: plan.manifest.replace("read_back_mib = 0", &format!("read_back_mib = {read_back_mib}")),
@@ -134,7 +135,9 @@ async fn plg_05_what_a_plugin_says_at_a_later_look_settles_nothing() -> anyhow::
         let publish = event.when == When::Before && event.action == Action::Rename;
         publish.then(|| Fault::Cut)
     });
-    for (behaviour, difference) in [("lie-digest", "the host saw no file"), ("lie-own-acknowledgment", "the host read none")] {
+    for (behaviour, difference) in
+        [("lie-digest", "the host saw no file"), ("lie-own-acknowledgment", "the host read none")]
+    {
         let job = partner.deliver_with(behaviour, serde_json::json!({ "behaviour": behaviour })).await?;
         assert_eq!(partner.outcome(&job).await?, unknown("unanswered_and_absent"), "{behaviour}");
         assert_eq!(partner.looked(&job).await?, [Looked::Open], "{behaviour}");
@@ -155,19 +158,22 @@ async fn plg_05_our_own_file_never_passes_for_the_partners_answer() -> anyhow::R
     assert_eq!(partner.server.names_in("answers"), Vec::<String>::new());
     let reported = partner.seen(&job).await?.reported.unwrap_or_default();
     let answers = reported["extra"].as_array().cloned().unwrap_or_default();
-    let forbidden = answers.iter().filter(|answer| answer.to_string().contains("forbidden")).count();
+    let forbidden = answers.iter().filter(|answer| answer.to_string().contains("Forbidden")).count();
     assert_eq!((answers.len(), forbidden), (6, 4), "{reported}");
     Ok(())
 }
 
 #[tokio::test]
-async fn plg_05_a_report_without_end_ends_the_job_before_anything_is_sent() -> anyhow::Result<()> {
+async fn plg_05_a_baseline_without_end_or_of_another_name_ends_the_job_before_anything_is_sent() -> anyhow::Result<()> {
     let partner = lying(ONE_STEP, 1).await?;
-    let job = partner.deliver_with("flood", serde_json::json!({ "behaviour": "flood-report" })).await?;
-    assert_eq!((job.status, job.failure_reason), (Status::Failed, Some(FailureReason::BuildFailed)));
-    assert_eq!((job.delivery_authorized_at, partner.server.times_created("contacts-flood.csv")), (None, 0));
-    let recorded = serde_json::to_string(&partner.house.events(job.id).await?.iter().map(|event| &event.detail).collect::<Vec<_>>())?;
-    assert!(recorded.len() < 10_000, "{} bytes were recorded of it", recorded.len());
+    for behaviour in ["flood-report", "lie-baseline-name"] {
+        let job = partner.deliver_with(behaviour, serde_json::json!({ "behaviour": behaviour })).await?;
+        assert_eq!((job.status, job.failure_reason), (Status::Failed, Some(FailureReason::BuildFailed)), "{behaviour}");
+        let created = partner.server.times_created(&format!("contacts-{behaviour}.csv"));
+        assert_eq!((job.delivery_authorized_at, created), (None, 0), "{behaviour}");
+        let recorded = format!("{:?}", partner.house.events(job.id).await?);
+        assert!(recorded.len() < 10_000, "{behaviour}: {} bytes were recorded of it", recorded.len());
+    }
     Ok(())
 }
 

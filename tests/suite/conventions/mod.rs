@@ -105,7 +105,8 @@ impl Partner {
         self.server.clear_hooks();
         self.server.hook(move |event| {
             let key = event.path.rsplit_once("/contacts-").and_then(|(_, rest)| rest.strip_suffix(".csv"));
-            if let Some((server, key)) = server.upgrade().zip(key).filter(|_| (event.when, event.action) == (when, action))
+            if let Some((server, key)) =
+                server.upgrade().zip(key).filter(|_| (event.when, event.action) == (when, action))
             {
                 act(&server, key);
             }
@@ -123,7 +124,8 @@ impl Partner {
     async fn outcome(&self, job: &Job) -> anyhow::Result<Outcome> {
         let job = self.house.job(job.id).await?;
         let events = self.house.events(job.id).await?;
-        let ends = events.iter().rev().filter(|event| matches!(event.kind, EventKind::Finished | EventKind::Reconciled));
+        let ends =
+            events.iter().rev().filter(|event| matches!(event.kind, EventKind::Finished | EventKind::Reconciled));
         let proof = ends.filter_map(|event| event.detail.as_ref()?.get("proof").cloned()).next().unwrap_or_default();
         let code = ["code", "conclusion"].iter().find_map(|key| proof.get(key)?.as_str()).unwrap_or_default();
         Ok((job.status, job.failure_reason, code.to_owned()))

@@ -32,11 +32,13 @@ pub fn of_report(receipt: &Receipt) -> Vec<String> {
         (Some(_) | None, _) => Vec::new(),
     };
     match (&receipt.acknowledgment, acknowledgment) {
-        (None, Some(_)) => found.push(
-            "the plugin reported an acknowledgment, the host read none that counts for this delivery".to_owned(),
-        ),
+        (None, Some(_)) => found
+            .push("the plugin reported an acknowledgment, the host read none that counts for this delivery".to_owned()),
         (Some(read), Some(told)) if (&read.name, &read.says) != (&told.name, &told.says) => {
-            found.push(format!("the host read an acknowledgment that says {}, the plugin reported another one", read.says));
+            found.push(format!(
+                "the host read an acknowledgment that says {}, the plugin reported another one",
+                read.says
+            ));
         }
         (Some(_) | None, _) => {}
     }
