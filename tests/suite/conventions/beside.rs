@@ -100,7 +100,7 @@ async fn del_10_a_file_beside_the_data_that_could_pass_for_an_answer_is_refused_
     );
     let fault =
         waybill::plugin::Manifest::parse(&format!("partner = 'acme'\nrevision = 1\n{}", agreed(&contract).manifest));
-    let said = fault.map(|_| String::new()).unwrap_or_else(|fault| fault.to_string());
+    let said = fault.map_or_else(|fault| fault.to_string(), |_| String::new());
     assert!(said.contains("out/{key}.txt matches the acknowledgment's name (out/*.txt)"), "{said}");
 
     // Patterns that no manifest can tell apart, because a key may be anything: the attempt's names are refused.
