@@ -124,9 +124,9 @@ impl Partner {
     async fn outcome(&self, job: &Job) -> anyhow::Result<Outcome> {
         let job = self.house.job(job.id).await?;
         let events = self.house.events(job.id).await?;
-        let ends =
+        let mut ends =
             events.iter().rev().filter(|event| matches!(event.kind, EventKind::Finished | EventKind::Reconciled));
-        let proof = ends.filter_map(|event| event.detail.as_ref()?.get("proof").cloned()).next().unwrap_or_default();
+        let proof = ends.find_map(|event| event.detail.as_ref()?.get("proof").cloned()).unwrap_or_default();
         let code = ["code", "conclusion"].iter().find_map(|key| proof.get(key)?.as_str()).unwrap_or_default();
         Ok((job.status, job.failure_reason, code.to_owned()))
     }
