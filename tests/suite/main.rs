@@ -13,6 +13,7 @@
 
 mod bad_input;
 mod broker;
+mod conventions;
 mod delivery;
 mod kit;
 mod languages;

@@ -18,7 +18,7 @@ use super::record::{Delivered, End, KeyHistory, Record};
 use crate::job::evidence::{Evidence, PublishForm, Receipt};
 use crate::job::facts::{Found, Listing};
 use crate::job::verdict::compare::{self, OnRecord};
-use crate::job::verdict::{Before, Conclusion, NotDeliveredProof, conclude_own};
+use crate::job::verdict::{Before, Conclusion, NotDeliveredProof, conclude_own, differences};
 use crate::remote::{
     self, Fence, Journal, Licence, Names, Reader, RemoteError, ScratchNames, Sending, Session, Writer, WriterParts,
 };
@@ -110,7 +110,7 @@ async fn baseline(
     let reader = Reader::new(session.clone(), Arc::clone(&prepared.names), asked.clone());
     let reported =
         work.bundle.baseline(&work.destination, &work.job, &prepared.expected.name, reader, &asked).await.ok();
-    for difference in reported.iter().flat_map(|reported| compare::differences(&seen.look, reported)) {
+    for difference in reported.iter().flat_map(|reported| differences::of_listing(&seen.look, reported)) {
         tracing::warn!(job = %work.job.id, attempt = %work.job.attempt, difference, "the plugin's baseline differs from the host's");
     }
     let evidence = Evidence::Baseline {

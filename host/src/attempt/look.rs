@@ -14,14 +14,17 @@ use crate::job::evidence::{Acknowledged, AuxiliaryPut, Receipt};
 use crate::job::facts::{Found, Listing};
 use crate::job::names::Parts;
 use crate::job::verdict::acknowledgment::{File, MAX_BYTES, Reader as Acknowledgments};
-use crate::job::verdict::compare;
+use crate::job::verdict::differences;
 use crate::remote::{self, Names, Reader, Sending, Session};
 
 /// How long a fresh session for looking may take.
 const RECONNECT_WITHIN: Duration = Duration::from_secs(20);
 
-/// Acknowledgment files that are read at most; a partner writes one for each delivery.
-const MOST_ACKNOWLEDGMENTS: u32 = 64;
+/// Acknowledgment files that are listed at most. Where more are there, none counts as new or as read.
+const MOST_LISTED: u32 = 1000;
+
+/// New ones that are read at most; a partner writes one for each delivery.
+const MOST_READ: usize = 64;
 
 /// What the looks at the end of an attempt showed.
 pub(super) struct Looks {
@@ -81,21 +84,35 @@ fn nothing_known(names: &Arc<Names>, why: &str) -> Looks {
 
 /// Adds the looks to the receipt, with every difference from the plugin's report.
 pub(super) fn add_to(receipt: &mut Receipt, looks: Looks) {
-    let reported = receipt.reported.as_ref().and_then(|reported| reported.get("listing"));
-    if let Some(reported) = reported.and_then(|listing| serde_json::from_value::<Listing>(listing.clone()).ok()) {
-        receipt.differences = compare::differences(&looks.final_name, &reported);
-    }
     receipt.look = Some(looks.final_name);
     receipt.temporary = looks.temporary;
     receipt.acknowledgment = looks.acknowledgment;
+    receipt.differences = differences::of_report(receipt);
 }
 
 /// Acknowledgment files that are there before anything is sent; they say nothing of this attempt. `None` where none are
-/// agreed or they cannot be listed: then none that is found later was shown to be new.
+/// agreed or they cannot all be listed: then none that is found later was shown to be new.
 pub(super) async fn acknowledgments_there(work: &Work, session: &Session, names: &Arc<Names>) -> Option<Vec<String>> {
     work.bundle.manifest.contract.acknowledgment.as_ref()?;
     let reader = Reader::new(session.clone(), Arc::clone(names), CancellationToken::new());
-    reader.acknowledgments(MOST_ACKNOWLEDGMENTS).await.ok()
+    match listed(&reader).await {
+        Ok(names) => Some(names),
+        Err(why) => {
+            tracing::warn!(job = %work.job.id, attempt = %work.job.attempt, why, "what lies there of the partner's answers is not known; none will count for this attempt");
+            None
+        }
+    }
+}
+
+/// All of them, or none: of a part it is not known what is new.
+async fn listed(reader: &Reader) -> Result<Vec<String>, String> {
+    let names = reader.acknowledgments(MOST_LISTED + 1).await.map_err(|error| error.to_string())?;
+    if names.len() > MOST_LISTED as usize {
+        return Err(format!(
+            "more than {MOST_LISTED} files match the acknowledgment's name; put {{key}} or {{final}} into it"
+        ));
+    }
+    Ok(names)
 }
 
 /// The acknowledgment that weighs most, read by the host itself.
@@ -125,13 +142,14 @@ pub async fn acknowledgment_that_weighs_most(
     let parts = Parts { key: &names.key, attempt: &names.attempt, final_name: &names.final_name };
     let reader = Reader::new(session.clone(), Arc::clone(names), CancellationToken::new());
     let mut best = None;
-    for name in reader.acknowledgments(MOST_ACKNOWLEDGMENTS).await.map_err(|error| error.to_string())? {
+    let listed = listed(&reader).await?;
+    for name in listed.into_iter().filter(|name| !there_before.contains(name)).take(MOST_READ) {
         let most = u32::try_from(MAX_BYTES + 1).unwrap_or(u32::MAX);
         let bytes = reader.read(&name, 0, most).await.map_err(|error| error.to_string())?;
         let file = File {
             name: &name,
             bytes: &bytes,
-            absent_before: !there_before.contains(&name),
+            absent_before: true,
             written_by_us: ours.iter().any(|put| put.name == name),
         };
         match expressions.read(file, parts) {

@@ -1,7 +1,7 @@
 //! Name patterns: the temporary name, the final name, auxiliary names and acknowledgments.
 //!
-//! A pattern is text with placeholders in braces: `{key}`, `{attempt}`, `{final}`, `{final.stem}`, `{final.extension}`,
-//! and `*` for any run of characters but `/`. A pattern without `*` mints names; any pattern can be matched against.
+//! A pattern is text with placeholders in braces: `{key}`, `{attempt}`, `{final}`, its parts `{final.stem}`,
+//! `{final.extension}` and `{final.name}` (without its folder), and `*` for any run of characters but `/`. A pattern without `*` mints names; any pattern can be matched against.
 //! Names are relative to the destination's directory; `..`, absolute paths and control characters do not exist.
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ enum Piece {
     Final,
     FinalStem,
     FinalExtension,
+    FinalName,
     Any,
 }
 
@@ -37,7 +38,7 @@ pub struct Parts<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     #[error(
-        "the pattern {pattern:?} has an unknown placeholder {{{placeholder}}}; known are {{key}}, {{attempt}}, {{final}}, {{final.stem}} and {{final.extension}}"
+        "the pattern {pattern:?} has an unknown placeholder {{{placeholder}}}; known are {{key}}, {{attempt}}, {{final}}, {{final.stem}}, {{final.extension}} and {{final.name}}"
     )]
     UnknownPlaceholder { pattern: String, placeholder: String },
     #[error("the pattern {pattern:?} has a brace that is not closed")]
@@ -73,6 +74,7 @@ impl TryFrom<String> for NamePattern {
                 "final" => Piece::Final,
                 "final.stem" => Piece::FinalStem,
                 "final.extension" => Piece::FinalExtension,
+                "final.name" => Piece::FinalName,
                 other => {
                     return Err(NameError::UnknownPlaceholder { pattern: text.clone(), placeholder: other.to_owned() });
                 }
@@ -109,7 +111,8 @@ impl NamePattern {
         self.pieces.contains(&Piece::Attempt)
     }
 
-    /// True if names of different delivery keys differ: it carries the key, or the whole final name.
+    /// True if names of different delivery keys differ: it carries the key, or the whole final name. A part of that may be without
+    /// the key.
     pub fn names_the_key(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Key | Piece::Final))
     }
@@ -128,6 +131,27 @@ impl NamePattern {
         Ok(name)
     }
 
+    /// The pattern of the folders that its names lie in: without pieces where that is the destination's directory itself.
+    #[must_use]
+    pub fn folder(&self, parts: Parts<'_>) -> Self {
+        let mut pieces: Vec<Piece> = self.pieces.iter().map(|piece| piece.filled(parts)).collect();
+        while let Some(last) = pieces.pop() {
+            if let Piece::Text(text) = last
+                && let Some((above, _)) = text.rsplit_once('/')
+            {
+                pieces.extend((!above.is_empty()).then(|| Piece::Text(above.to_owned())));
+                break;
+            }
+        }
+        let text = pieces.iter().map(|piece| if let Piece::Text(text) = piece { text } else { "*" }).collect();
+        Self { text, pieces }
+    }
+
+    /// True if it stands for no name at all, as the folder of names without one.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
     /// True if the name is one that the pattern stands for.
     pub fn matches(&self, name: &str, parts: Parts<'_>) -> bool {
         matches_pieces(&self.pieces, name, parts)
@@ -135,6 +159,14 @@ impl NamePattern {
 }
 
 impl Piece {
+    /// The same with the text that it stands for.
+    fn filled(&self, parts: Parts<'_>) -> Self {
+        match self {
+            Self::Any => Self::Any,
+            other => Self::Text(other.stands_for(parts).to_owned()),
+        }
+    }
+
     fn stands_for<'a>(&'a self, parts: Parts<'a>) -> &'a str {
         match self {
             Self::Text(text) => text,
@@ -143,6 +175,7 @@ impl Piece {
             Self::Final => parts.final_name,
             Self::FinalStem => split_extension(parts.final_name).0,
             Self::FinalExtension => split_extension(parts.final_name).1,
+            Self::FinalName => parts.final_name.rsplit_once('/').map_or(parts.final_name, |(_, last)| last),
             Self::Any => "",
         }
     }
@@ -218,6 +251,7 @@ mod tests {
         assert_eq!(mint("{final}.done"), "out/contacts-k-1.csv.done");
         assert_eq!(mint("{final.stem}.sha256"), "out/contacts-k-1.sha256");
         assert_eq!(mint("done/{key}.{final.extension}"), "done/k-1.csv");
+        assert_eq!(mint("done/{final.name}.ok"), "done/contacts-k-1.csv.ok");
     }
 
     #[test]
@@ -226,6 +260,20 @@ mod tests {
         assert!(ack.matches("ack/k-1-accepted.txt", PARTS));
         assert!(!ack.matches("ack/k-2-accepted.txt", PARTS));
         assert!(!ack.matches("ack/k-1-a/b.txt", PARTS), "a star does not cross folders");
+    }
+
+    #[test]
+    fn del_10_the_folder_of_a_pattern_is_that_of_its_names() {
+        let folder = |text: &str| NamePattern::parse(text).unwrap().folder(PARTS);
+        for (text, at) in [("{final}.ok", "out"), ("{final.stem}.*", "out"), ("ack/{key}/*.txt", "ack/k-1")] {
+            assert_eq!(folder(text).mint(Parts::default()).as_deref(), Ok(at), "{text}");
+        }
+        assert!(folder("{key}.ack").is_empty() && folder("*.ack").is_empty() && folder("{key}.ack").matches("", PARTS));
+        let dated = folder("ack/*/{key}.txt");
+        assert!(
+            dated.matches("ack/20260302", PARTS) && !dated.matches("ack", PARTS) && !dated.matches("ack/a/b", PARTS)
+        );
+        assert!(matches!(dated.mint(PARTS), Err(NameError::NotOneName { .. })));
     }
 
     #[test]

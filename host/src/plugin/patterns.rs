@@ -42,6 +42,7 @@ fn expand(pattern: &NamePattern, final_pattern: &NamePattern, reads: Final) -> S
         .to_string()
         .replace("{final.stem}", stem)
         .replace("{final.extension}", extension)
+        .replace("{final.name}", final_text.get(folder..).unwrap_or(""))
         .replace("{final}", &final_text)
         .replace("{key}", KEY.encode_utf8(&mut [0; 4]))
         .replace("{attempt}", ATTEMPT.encode_utf8(&mut [0; 4]));
@@ -99,6 +100,7 @@ mod tests {
         assert!(overlaps("ack-{key}.txt", "ack-*.txt", "{key}.csv", Final::Any));
         assert!(overlaps("{final.stem}.CSV", "{key}.csv", "{key}.csv", Final::Any), "servers may ignore case");
         assert!(overlaps("a*c", "ab*", "{key}", Final::Any));
+        assert!(overlaps("done/{final.name}", "done/{key}.csv", "in/{key}.csv", Final::Any));
     }
 
     #[test]
@@ -107,5 +109,6 @@ mod tests {
         assert!(!overlaps("ack/{key}.txt", "*.txt", "{key}.csv", Final::Any), "a star does not cross folders");
         assert!(!overlaps(".{attempt}.part", "*-{key}.csv", "*-{key}.csv", Final::Any));
         assert!(!overlaps("{final}.a", "{final.stem}.a", "*.csv", Final::ThisOne));
+        assert!(!overlaps("done/{final.name}", "{final}", "in/{key}.csv", Final::Any));
     }
 }

@@ -6,6 +6,7 @@
 //! final_name = "inbox/contacts-K-1001.csv"
 //! golden = "golden/contacts.csv"          # the expected bytes; `waybill plugin test --bless` writes them
 //! repeatable = true                       # false: the file is encrypted, so no two builds are the same
+//! last = "golden/last-week.csv"           # our file of last time, which is still there under the same name
 //!
 //! [scope]                                 # what the job's creator wrote
 //! country = "DE"
@@ -19,7 +20,16 @@
 //! [[acknowledgment]]                      # what the partner puts there, by itself
 //! when = "published"                      # or "later": only when the host looks again
 //! name = "ack/{key}.txt"                  # {key}, {attempt}, {final}, {sha256} are replaced, in the text too
-//! text = "accepted {key}"
+//! text = "accepted {key}"                 # without a text it is our own file, which the partner gives this name
+//!
+//! [server]                                # in what the partner's server differs from OpenSSH's
+//! hard_links = false                      # it has none, so that files are published by a rename
+//! collects = true                         # the partner takes our file at once
+//! hides = ["drop"]                        # folders of which it shows nothing
+//!
+//! [expects]                               # what the host must conclude where nothing goes wrong
+//! at_once = "Completed(checksum)"         # in full, or without what is in brackets
+//! later = "Unknown(partner_refused)"      # by a later look, from all that is there then
 //! ```
 //!
 //! Paths are relative to `tests/`. A key that is not known is a fault, and every fault comes with its file and line.
@@ -48,6 +58,33 @@ pub(super) struct Case {
     pub settings: BTreeMap<String, String>,
     pub rows: BTreeMap<String, FileRows>,
     pub acknowledgments: Vec<Acknowledgment>,
+    /// Our file of last time, still under the same name.
+    pub last: Option<Vec<u8>>,
+    pub server: Server,
+    pub expects: Expects,
+}
+
+/// In what the partner's server differs from OpenSSH's, whatever goes wrong.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Server {
+    pub hard_links: bool,
+    pub collects: bool,
+    pub hides: Vec<String>,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self { hard_links: true, collects: false, hides: Vec::new() }
+    }
+}
+
+/// What the host must conclude where nothing goes wrong; absent: that it was delivered, or an unknown outcome that is.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Expects {
+    pub at_once: Option<String>,
+    pub later: Option<String>,
 }
 
 /// What the partner puts there.
@@ -56,7 +93,8 @@ pub(super) struct Case {
 pub(super) struct Acknowledgment {
     pub when: Moment,
     pub name: String,
-    pub text: String,
+    /// None: our own file gets this name.
+    pub text: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -98,6 +136,11 @@ struct Written {
     rows: BTreeMap<String, Spanned<String>>,
     #[serde(default)]
     acknowledgment: Vec<Acknowledgment>,
+    last: Option<Spanned<String>>,
+    #[serde(default)]
+    server: Server,
+    #[serde(default)]
+    expects: Expects,
 }
 
 #[derive(Deserialize)]
@@ -176,6 +219,15 @@ fn read(tests: &Path, path: &Path) -> Result<Case, CaseFault> {
         None => None,
         Some(named) => Some(tests.join(inside(named).map_err(|what| fault(named.span().start, what))?)),
     };
+    let last = match &written.last {
+        None => None,
+        Some(named) => {
+            let at = |what| fault(named.span().start, what);
+            let inside = inside(named).map_err(at)?;
+            let bytes = std::fs::read(tests.join(inside));
+            Some(bytes.map_err(|error| at(format!("tests/{} cannot be read ({error})", named.get_ref())))?)
+        }
+    };
     Ok(Case {
         name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         key: written.key,
@@ -187,6 +239,9 @@ fn read(tests: &Path, path: &Path) -> Result<Case, CaseFault> {
         settings: written.settings,
         rows,
         acknowledgments: written.acknowledgment,
+        last,
+        server: written.server,
+        expects: written.expects,
     })
 }
 
@@ -245,6 +300,8 @@ mod tests {
             ("key = 'K'\nfinalname = 'x'", "tests/one.toml line 2: unknown field `finalname`"),
             ("[scope]\na = 1", "tests/one.toml line 1: missing field `key`"),
             ("key = 'K'\ncreated_at = 'today'", "tests/one.toml line 2: created_at \"today\" is no instant"),
+            ("key = 'K'\nlast = 'none.csv'", "tests/one.toml line 2: tests/none.csv cannot be read"),
+            ("key = 'K'\n[server]\nrenames = false", "tests/one.toml line 3: unknown field `renames`"),
             ("key = 'K'\ngolden = '../x'", "tests/one.toml line 2: \"../x\" leads out of tests/"),
             ("key = 'K'\n[rows]\ncontacts = 'rows/none.jsonl'", "tests/one.toml line 3: the rows of \"contacts\""),
             (

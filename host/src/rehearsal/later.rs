@@ -15,7 +15,9 @@ use crate::job::evidence::{Evidence, Receipt};
 use crate::job::facts::FileFacts;
 use crate::job::on_record::{AttemptOnRecord, Recorded};
 use crate::job::status::Status;
-use crate::job::verdict::{Conclusion, Facts, Leave, Lost, after_removal, compare, without_fence, worth_removing};
+use crate::job::verdict::{
+    Conclusion, Facts, Leave, Lost, after_removal, compare, differences, without_fence, worth_removing,
+};
 use crate::remote::{ConnectError, Names, Reader, Session, SessionLimits};
 
 /// What the later looks concluded.
@@ -99,9 +101,8 @@ impl Looking<'_> {
         let mut receipt = look_back(self.session, names, attempt, recorded, read_back).await;
         match observed {
             Ok(reported) => {
-                if let (Some(look), Some(told)) = (&receipt.look, &reported.listing) {
-                    receipt.differences = compare::differences(look, told);
-                }
+                receipt.reported = serde_json::to_value(&reported).ok();
+                receipt.differences = differences::of_report(&receipt);
             }
             Err(error) => receipt.call = Some(error.to_string()),
         }

@@ -25,7 +25,7 @@
 //! ```
 //!
 //! Not promised: that a real partner behaves as a simulated one; `waybill partner check` finds out what that one does. Overwriting
-//! by agreement and replacements are not rehearsed.
+//! is rehearsed where a case has our file of last time there; replacements are not.
 
 mod case;
 mod checks;
@@ -70,7 +70,7 @@ const AT_ONCE: usize = 4;
 pub struct Options {
     /// Only the case of this name.
     pub only: Option<String>,
-    /// Only the fault of this name, such as `plain`: for a quick look while writing.
+    /// Only the faults of these names, separated by commas, such as `plain`: for a quick look while writing.
     pub fault: Option<String>,
     /// Write the golden files anew instead of comparing.
     pub bless: bool,
@@ -196,7 +196,8 @@ async fn rehearse_case(
     let mut faults = Vec::new();
     if let Some(expected) = &checked.expected {
         let all = options.faults()?;
-        let placed: Vec<Fault> = all.iter().copied().filter(|fault| fault.excluded_by(contract).is_none()).collect();
+        let excluded = |fault| placed::excluded(fault, contract, &stage.case);
+        let placed: Vec<Fault> = all.iter().copied().filter(|fault| excluded(*fault).is_none()).collect();
         options.tell(Progress::Case { name: &stage.case.name, deliveries: placed.len() });
         let deliveries = futures::stream::iter(placed.into_iter().map(|fault| stage.run(fault, expected)));
         let mut deliveries = deliveries.buffered(AT_ONCE);
@@ -204,12 +205,12 @@ async fn rehearse_case(
         while let Some(run) = deliveries.next().await {
             let run = run?;
             options.tell(Progress::Delivered);
-            made.insert(run.fault, weigh::report(&run));
+            made.insert(run.fault, weigh::report(&run, &stage.case.expects));
             measured.extend(run.calls);
         }
         faults = all
             .into_iter()
-            .filter_map(|fault| match fault.excluded_by(contract) {
+            .filter_map(|fault| match excluded(fault) {
                 Some(why) => Some(weigh::excluded(fault, why)),
                 None => made.remove(&fault),
             })
@@ -231,10 +232,12 @@ impl Options {
     fn faults(&self) -> Result<Vec<Fault>, RehearsalError> {
         match &self.fault {
             None => Ok(Fault::all()),
-            Some(name) => match Fault::named(name) {
-                Some(fault) => Ok(vec![fault]),
-                None => Err(RehearsalError::NoSuchFault { name: name.clone() }),
-            },
+            Some(names) => {
+                let named = |name: &str| {
+                    Fault::named(name).ok_or_else(|| RehearsalError::NoSuchFault { name: name.to_owned() })
+                };
+                names.split(',').map(str::trim).map(named).collect()
+            }
         }
     }
 

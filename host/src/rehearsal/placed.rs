@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use super::case::Case;
 use super::fault::{Fault, Oddity, Request, Trouble};
 use super::record::{MemoryRecord, Phase};
 use crate::attempt::{Stop, StopReason};
@@ -40,15 +41,18 @@ pub(super) enum Naming {
 impl Naming {
     /// The server on which a fault is placed. Where the contract says that names are created in place, the partner's server
     /// offers nothing else.
-    pub fn of(fault: Fault, contract: &Contract) -> Self {
+    pub fn of(fault: Fault, contract: &Contract, case: &Case) -> Self {
         match fault {
             Fault::Odd(Oddity::LinkLies) => Self::LinkLies,
+            // A file is replaced by a rename that replaces.
+            Fault::At(Request::Rename, _) if case.last.is_some() => Self::Links,
             Fault::Odd(Oddity::NoLink) | Fault::At(Request::Rename, _) => Self::RefusingRename,
             Fault::Odd(Oddity::TwoStepRename | Oddity::DiesBetween) => Self::TwoStepRename,
             Fault::Odd(Oddity::ReplacesOnRename) => Self::LinksAndReplaces,
             Fault::Odd(Oddity::RenameReplacesOnly) => Self::ReplacingRename,
             Fault::Odd(Oddity::NeitherLinkNorRename) => Self::Nothing,
             Fault::Odd(_) | Fault::At(..) if contract.exclusive_create => Self::Nothing,
+            Fault::Odd(_) | Fault::At(..) if !case.server.hard_links => Self::RefusingRename,
             Fault::Odd(_) | Fault::At(..) => Self::Links,
         }
     }
@@ -68,17 +72,34 @@ impl Naming {
     }
 }
 
+/// Why a fault tests nothing in this case.
+pub(super) fn excluded(fault: Fault, contract: &Contract, case: &Case) -> Option<&'static str> {
+    match fault {
+        Fault::Odd(Oddity::NameTakenMeanwhile) if case.last.is_some() => {
+            Some("the case replaces a file by agreement, and no server tells another one apart at that moment")
+        }
+        Fault::At(Request::Link | Request::SeeFinal, _) if !case.server.hard_links => {
+            Some("the case's server has no hard links")
+        }
+        Fault::Odd(_) | Fault::At(..) => fault.excluded_by(contract),
+    }
+}
+
 /// The server's manners in one run, beside its naming.
-pub(super) fn behaviour(fault: Fault, naming: Naming, names: &Names) -> Behaviour {
-    let usual = naming.behaviour();
+pub(super) fn behaviour(fault: Fault, naming: Naming, names: &Names, case: &Case) -> Behaviour {
+    let mut usual = naming.behaviour();
+    let final_name = resolve(&names.final_name);
+    if case.server.collects {
+        usual = usual.collecting({
+            let final_name = final_name.clone();
+            move |path| path == final_name
+        });
+    }
     match fault {
         Fault::Odd(Oddity::DiskFull) => Behaviour { capacity_bytes: Some(0), ..usual },
         Fault::Odd(Oddity::NoSizeUntilClose) => Behaviour { listing: Listing::SizeAfterClose, ..usual },
         Fault::Odd(Oddity::HiddenListings) => Behaviour { listing: Listing::Forbidden, ..usual },
-        Fault::Odd(Oddity::CollectsAtOnce) => {
-            let final_name = resolve(&names.final_name);
-            usual.collecting(move |path| path == final_name)
-        }
+        Fault::Odd(Oddity::CollectsAtOnce) => usual.collecting(move |path| path == final_name),
         Fault::Odd(_) | Fault::At(..) => usual,
     }
 }
@@ -104,7 +125,24 @@ pub(super) struct Scene<'a> {
     pub record: &'a Arc<MemoryRecord>,
     pub names: &'a Names,
     pub naming: Naming,
+    /// A file is replaced by agreement.
+    pub replaces: bool,
     pub stop: &'a Stop,
+}
+
+/// What the folders show that the partner hides: nothing, whatever goes wrong.
+pub(super) fn hide(server: &SftpServer, case: &Case) {
+    let hidden: Vec<String> = case.server.hides.iter().map(|folder| resolve(folder)).collect();
+    if hidden.is_empty() {
+        return;
+    }
+    server.hook(move |event| {
+        let looks = matches!(event.action, Action::Stat | Action::List | Action::Read);
+        let inside =
+            |folder: &String| event.path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        let refused = looks && event.when == When::Before && hidden.iter().any(inside);
+        refused.then(|| Step::refuse(DENIED, "nothing is shown here"))
+    });
 }
 
 /// Places the fault. What needs no hook has occurred with the server's manners.
@@ -220,6 +258,9 @@ impl Scene<'_> {
     fn publish(&self) -> (Action, Path) {
         let final_name = Path::Is(resolve(&self.names.final_name));
         match self.naming {
+            Naming::Links | Naming::LinksAndReplaces | Naming::LinkLies if self.replaces => {
+                (Action::PosixRename, final_name)
+            }
             Naming::Links | Naming::LinksAndReplaces => (Action::Link, final_name),
             Naming::LinkLies | Naming::RefusingRename | Naming::TwoStepRename | Naming::ReplacingRename => {
                 (Action::Rename, final_name)
@@ -243,6 +284,7 @@ impl Scene<'_> {
             Request::Close => (Action::Close, sent()),
             Request::ReadBack => (Action::Stat, sent()),
             Request::Link => (Action::Link, final_name()),
+            Request::Rename if self.replaces => self.publish(),
             Request::Rename => (Action::Rename, final_name()),
             Request::Remove => (Action::Remove, sent()),
             Request::PutCreate => (Action::Open, beside()),

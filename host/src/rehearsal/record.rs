@@ -42,6 +42,8 @@ pub(super) struct MemoryRecord {
     server: Arc<SftpServer>,
     orders: Orders,
     proof: Proof,
+    /// What was delivered last under a reused name.
+    last: Option<FileFacts>,
     kept: Mutex<Kept>,
 }
 
@@ -80,8 +82,8 @@ pub(super) enum Concluded {
 }
 
 impl MemoryRecord {
-    pub fn new(server: Arc<SftpServer>, orders: Orders, proof: Proof) -> Self {
-        Self { server, orders, proof, kept: Mutex::default() }
+    pub fn new(server: Arc<SftpServer>, orders: Orders, proof: Proof, last: Option<FileFacts>) -> Self {
+        Self { server, orders, proof, last, kept: Mutex::default() }
     }
 
     pub fn phase(&self) -> Phase {
@@ -169,7 +171,7 @@ impl Record for MemoryRecord {
     fn history<'a>(&'a self, _: &'a Place) -> BoxFuture<'a, Result<KeyHistory, NotRecorded>> {
         Box::pin(async move {
             let past_fence = u32::from(self.kept_now().intended.is_some());
-            Ok(KeyHistory { others: Vec::new(), past_fence, last: None })
+            Ok(KeyHistory { others: Vec::new(), past_fence, last: self.last.clone() })
         })
     }
 

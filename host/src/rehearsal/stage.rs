@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sha2::Digest as _;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -18,12 +19,12 @@ use super::record::{Concluded, Kept, MemoryRecord, Orders};
 use super::rows::RowFiles;
 use super::truth::Truth;
 use crate::attempt::{self, Means, Record, Stop, Work};
-use crate::job::facts::FileFacts;
+use crate::job::facts::{FileFacts, Sha256};
 use crate::job::model::ClaimedJob;
 use crate::job::names::NamePattern;
 use crate::job::verdict::Conclusion;
 use crate::plugin::{Bundle, Destination, Measured, Meter};
-use crate::remote::simulated::{Action, SftpServer, When, resolve, ssh};
+use crate::remote::simulated::{Action, SftpServer, SimulatedError, When, resolve, ssh};
 use crate::remote::{self, Endpoint, Names, Proof, ScratchNames, SecretRef, Session, SessionLimits, Sessions};
 use crate::spool::Spool;
 
@@ -91,19 +92,22 @@ impl Stage {
         let contract = &self.bundle.manifest.contract;
         let job = job(&self.case, Uuid::new_v4());
         let names = self.names(&expected.name, &job)?;
-        let naming = Naming::of(fault, contract);
+        let naming = Naming::of(fault, contract, &self.case);
         let proof = self.proof(naming, expected, &names).await?;
 
-        let server = Arc::new(SftpServer::start(placed::behaviour(fault, naming, &names)).await?);
+        let server = Arc::new(SftpServer::start(placed::behaviour(fault, naming, &names, &self.case)).await?);
         self.make_directories(&server, &names)?;
+        placed::hide(&server, &self.case);
+        let last = self.last(&server, &names)?;
         let orders = Orders {
             stop_requested: fault == Fault::Odd(Oddity::StopRequested),
             lost_before_fence: fault == Fault::Odd(Oddity::LostBeforeFence),
         };
-        let record = Arc::new(MemoryRecord::new(Arc::clone(&server), orders, proof));
+        let replaces = last.is_some() && contract.overwrites_last.is_some();
+        let record = Arc::new(MemoryRecord::new(Arc::clone(&server), orders, proof, last));
         let stop = Stop::new();
         self.acknowledge_when_published(&server, &names, expected);
-        let scene = Scene { server: &server, record: &record, names: &names, naming, stop: &stop };
+        let scene = Scene { server: &server, record: &record, names: &names, naming, replaces, stop: &stop };
         let placed = placed::place(fault, &scene);
 
         let meter = Meter::default();
@@ -120,12 +124,15 @@ impl Stage {
         sessions.close().await;
 
         server.clear_hooks();
+        placed::hide(&server, &self.case);
         if matches!(fault, Fault::At(_, Trouble::CutDuring)) {
             land(&server, &placed).await?;
         }
         // The partner answers what it has.
         if !server.appearances(&names.final_name).is_empty() {
-            self.acknowledge(&server, &names, expected, Moment::Later)?;
+            for answer in self.answers(&names, expected, Moment::Later) {
+                answer.give(&server)?;
+            }
         }
         let kept = record.kept();
         let concluded =
@@ -167,6 +174,7 @@ impl Stage {
         }
         let server = SftpServer::start(naming.behaviour()).await?;
         self.make_directories(&server, names)?;
+        placed::hide(&server, &self.case);
         let destination = self.destination(server.port(), server.host_key(), Meter::default());
         let session = Session::connect(&destination.endpoint, &SessionLimits::default()).await?;
         let scratch = ScratchNames::mint(&self.bundle.manifest.names.temporary, &expected.name)
@@ -203,22 +211,16 @@ impl Stage {
         Ok(())
     }
 
-    /// Puts there what the partner puts at this moment.
-    fn acknowledge(
-        &self,
-        server: &SftpServer,
-        names: &Names,
-        expected: &FileFacts,
-        moment: Moment,
-    ) -> Result<(), RehearsalError> {
-        for (name, text) in self.acknowledgments(names, expected, moment) {
-            server.put(&name, text)?;
-        }
-        Ok(())
+    /// Our file of last time, under the name that is used again.
+    fn last(&self, server: &SftpServer, names: &Names) -> Result<Option<FileFacts>, RehearsalError> {
+        let Some(bytes) = &self.case.last else { return Ok(None) };
+        server.put(&names.final_name, bytes.clone())?;
+        let sha256 = Sha256(sha2::Sha256::digest(bytes).into());
+        Ok(Some(FileFacts { name: names.final_name.clone(), bytes: bytes.len() as u64, sha256 }))
     }
 
     fn acknowledge_when_published(&self, server: &Arc<SftpServer>, names: &Names, expected: &FileFacts) {
-        let files = self.acknowledgments(names, expected, Moment::Published);
+        let answers = self.answers(names, expected, Moment::Published);
         let (final_name, weak) = (resolve(&names.final_name), Arc::downgrade(server));
         server.hook(move |event| {
             let named = match event.action {
@@ -226,8 +228,8 @@ impl Stage {
                 _ => false,
             };
             if let Some(server) = weak.upgrade().filter(|_| named && event.when == When::After) {
-                for (name, text) in &files {
-                    if let Err(error) = server.put(name, text.clone()) {
+                for answer in &answers {
+                    if let Err(error) = answer.give(&server) {
                         tracing::warn!(%error, "an acknowledgment of the case could not be put there");
                     }
                 }
@@ -236,11 +238,38 @@ impl Stage {
         });
     }
 
-    fn acknowledgments(&self, names: &Names, expected: &FileFacts, moment: Moment) -> Vec<(String, String)> {
+    fn answers(&self, names: &Names, expected: &FileFacts, moment: Moment) -> Vec<Answer> {
         let (sha256, Names { key, attempt, final_name, .. }) = (expected.sha256.to_string(), names);
-        let fill = |pattern: &str| Acknowledgment::fill(pattern, key, attempt, final_name, &sha256);
+        let fill = |pattern: &String| Acknowledgment::fill(pattern, key, attempt, final_name, &sha256);
         let wanted = self.case.acknowledgments.iter().filter(|one| one.when == moment);
-        wanted.map(|one| (fill(&one.name), fill(&one.text))).collect()
+        wanted
+            .map(|one| Answer {
+                name: fill(&one.name),
+                text: one.text.as_ref().map(fill),
+                final_name: final_name.clone(),
+            })
+            .collect()
+    }
+}
+
+/// What the partner does by itself with what it was sent.
+struct Answer {
+    name: String,
+    /// None: our own file gets the name.
+    text: Option<String>,
+    final_name: String,
+}
+
+impl Answer {
+    fn give(&self, server: &SftpServer) -> Result<(), SimulatedError> {
+        match (&self.text, server.read(&self.final_name)) {
+            (Some(text), _) => server.put(&self.name, text.clone()),
+            (None, Some(ours)) => {
+                server.collect(&self.final_name);
+                server.put(&self.name, ours)
+            }
+            (None, None) => Ok(()),
+        }
     }
 }
 

@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use super::case::Expects;
 use super::fault::{Fault, Oddity};
 use super::record::Concluded;
 use super::report::{CallReport, FaultReport, LaterReport};
 use super::stage::Run;
 use super::truth::Judged;
 use crate::job::evidence::Evidence;
-use crate::job::verdict::{Conclusion, compare};
+use crate::job::verdict::{Conclusion, differences};
 use crate::plugin::{CallError, Limits, Measured};
 use crate::remote::RemoteError;
 
 /// One delivery's report.
-pub(super) fn report(run: &Run) -> FaultReport {
+pub(super) fn report(run: &Run, expects: &Expects) -> FaultReport {
     let judged = run.truth.judge(&run.concluded);
     let later = run.later.as_ref().map(|later| LaterReport {
         concluded: later.conclusion.to_string(),
@@ -36,7 +37,7 @@ pub(super) fn report(run: &Run) -> FaultReport {
         because,
         truth: run.truth.sentence().to_owned(),
         judged,
-        wrong: wrong(run, judged, later.as_ref()),
+        wrong: wrong(run, judged, later.as_ref(), expects),
         later,
     }
 }
@@ -59,7 +60,7 @@ pub(super) fn excluded(fault: Fault, why: &'static str) -> FaultReport {
     }
 }
 
-fn wrong(run: &Run, judged: Judged, later: Option<&LaterReport>) -> Vec<String> {
+fn wrong(run: &Run, judged: Judged, later: Option<&LaterReport>, expects: &Expects) -> Vec<String> {
     let (truth, plain) = (&run.truth, run.fault == Fault::Odd(Oddity::Plain));
     let mut wrong: Vec<String> = run.calls.iter().filter_map(|call| broke(call, plain)).collect();
     wrong.extend(run.calls.iter().flat_map(forbidden));
@@ -75,7 +76,11 @@ fn wrong(run: &Run, judged: Judged, later: Option<&LaterReport>) -> Vec<String> 
     wrong.extend(truth.harmed.iter().map(|name| format!("somebody else's file {name} is no longer as it was")));
     wrong.extend(truth.too_early.iter().map(|what| format!("before the delivery was authorized, {what}")));
     if plain {
-        wrong.extend(differences(run));
+        wrong.extend(differing(run));
+        let at_once = Some((run.concluded.name(), run.concluded.because()));
+        wrong.extend(unexpected("at once", expects.at_once.as_ref(), at_once));
+        let later = later.map(|later| (later.concluded.clone(), later.because.clone()));
+        wrong.extend(unexpected("by a later look", expects.later.as_ref(), later));
         let delivered = match &run.concluded {
             Concluded::By(Conclusion::Completed(_)) => true,
             // Its evidence comes later, or a person has to ask.
@@ -87,6 +92,14 @@ fn wrong(run: &Run, judged: Judged, later: Option<&LaterReport>) -> Vec<String> 
         }
     }
     wrong
+}
+
+/// What the case expects, where something else was concluded.
+fn unexpected(when: &str, expected: Option<&String>, concluded: Option<(String, String)>) -> Option<String> {
+    let (name, because) = concluded.unwrap_or_default();
+    let differs = |expected: &&String| name != **expected && name.split('(').next() != Some(expected.as_str());
+    let expected = expected.filter(differs)?;
+    Some(format!("the case expects {expected} {when}, and the host concluded {name}: {because}"))
 }
 
 /// A call that must not end so, whatever the server does. A failure that the plugin itself returns is its right, where
@@ -115,9 +128,9 @@ fn forbidden(call: &Measured) -> Vec<String> {
 }
 
 /// Where the plugin's reports and the host's looks differ.
-fn differences(run: &Run) -> Vec<String> {
+fn differing(run: &Run) -> Vec<String> {
     let told = run.kept.evidence.iter().flat_map(|evidence| match evidence {
-        Evidence::Baseline { look, reported: Some(reported), .. } => compare::differences(look, reported),
+        Evidence::Baseline { look, reported: Some(reported), .. } => differences::of_listing(look, reported),
         Evidence::Receipt(receipt) | Evidence::Observation(receipt) => receipt.differences.clone(),
         Evidence::Baseline { .. }
         | Evidence::Publish { .. }

@@ -94,13 +94,10 @@ impl Names {
     pub fn may_list(&self, directory: &str) -> bool {
         let directory = root_is_empty(directory);
         self.written().any(|name| parent(name) == directory)
-            || self.acknowledgment.as_ref().is_some_and(|pattern| {
-                let text = String::from(pattern.clone());
-                match parent(&text) {
-                    "" => directory.is_empty(),
-                    above => NamePattern::parse(above).is_ok_and(|above| above.matches(directory, self.parts())),
-                }
-            })
+            || self
+                .acknowledgment
+                .as_ref()
+                .is_some_and(|pattern| pattern.folder(self.parts()).matches(directory, Parts::default()))
     }
 
     /// True for a directory above a name that is written.
@@ -118,11 +115,8 @@ impl Names {
 
     /// The folder that the partner's answers lie in, where the contract has any.
     pub fn acknowledgment_folder(&self) -> Option<Result<String, NameError>> {
-        let text = String::from(self.acknowledgment.clone()?);
-        Some(match parent(&text) {
-            "" => Ok(String::new()),
-            above => NamePattern::parse(above).and_then(|above| above.mint(self.parts())),
-        })
+        let folder = self.acknowledgment.as_ref()?.folder(self.parts());
+        Some(if folder.is_empty() { Ok(String::new()) } else { folder.mint(Parts::default()) })
     }
 
     fn written(&self) -> impl Iterator<Item = &str> {
@@ -206,9 +200,26 @@ mod tests {
     }
 
     #[test]
-    fn names_that_would_stand_in_each_others_way_are_refused() {
+    fn del_10_answers_are_looked_for_where_they_lie() {
+        let lie = |pattern: &str| {
+            let agreed = format!("[acknowledgment]\nname = '{pattern}'\naccept = 'ok'\nperiod_seconds = 60");
+            let names = mint(&contract(&agreed)).unwrap();
+            let folder = names.acknowledgment_folder().unwrap();
+            assert!(folder.as_ref().is_err() || names.may_list(folder.as_ref().unwrap()), "{pattern}");
+            folder.ok()
+        };
+        assert_eq!(lie("{final}.ok").as_deref(), Some("in"), "beside the file, in its folder");
+        assert_eq!(lie("answers/{final.name}.txt").as_deref(), Some("answers"));
+        assert_eq!(lie("{key}.ack").as_deref(), Some(""));
+        assert_eq!(lie("answers/*/{key}.txt"), None, "no one folder");
+    }
+
+    #[test]
+    fn del_10_names_that_would_stand_in_each_others_way_are_refused() {
         assert!(mint(&contract("auxiliary = [{ name = 'IN/{key}.CSV' }]")).is_err());
         let forged = "auxiliary = [{ name = '{final}.ack' }]\n[acknowledgment]\nname = 'in/{key}*.ack'\naccept = 'ok'\nperiod_seconds = 60";
         assert!(mint(&contract(forged)).unwrap_err().to_string().contains("acknowledgment"));
+        let elsewhere = "auxiliary = [{ name = 'out/{final.name}' }]\n[acknowledgment]\nname = 'out/*.csv'\naccept = '(?P<key>k)'\nperiod_seconds = 60";
+        assert!(mint(&contract(elsewhere)).unwrap_err().to_string().contains("acknowledgment"));
     }
 }

@@ -113,10 +113,11 @@ pub async fn prove(session: &Session, scratch: &ScratchNames) -> Result<Proof, R
     tried.map(|proof| Proof { left_behind, ..proof })
 }
 
-/// The form in which this server publishes, or none if it offers no form that is safe under the contract.
+/// The form in which this server publishes, or none if it offers no form that is safe under the contract. Where the contract
+/// lets us not look at final names, a rename comes before a link: its answer counts, and a link's only once it was seen.
 pub fn choose_form(proof: &Proof, contract: &Contract, overwrite: bool) -> Option<PublishForm> {
     let whole = proof.size_after_close.shown;
-    let forms = if overwrite {
+    let mut forms = if overwrite {
         [
             (PublishForm::PosixRename, proof.posix_rename_replaces.shown),
             (PublishForm::RenameOver, proof.rename_replaces.shown),
@@ -129,6 +130,9 @@ pub fn choose_form(proof: &Proof, contract: &Contract, overwrite: bool) -> Optio
             (PublishForm::ExclusiveCreate, contract.exclusive_create && proof.create_refuses.shown),
         ]
     };
+    if contract.listing_hidden && !overwrite {
+        forms.swap(0, 1);
+    }
     forms.into_iter().find(|(_, shown)| *shown && whole).map(|(form, _)| form)
 }
 
@@ -282,6 +286,7 @@ mod tests {
     fn del_05_a_form_is_chosen_only_if_it_was_shown() {
         let plain = Contract::default();
         let exclusive = Contract { exclusive_create: true, ..Contract::default() };
+        let hidden = Contract { listing_hidden: true, ..Contract::default() };
         use PublishForm::{ExclusiveCreate, Link, PosixRename, Rename, RenameOver};
         let all = ["size", "create_refuses", "link_creates", "link_refuses", "rename_moves", "rename_refuses", "posix"];
         for (shown, contract, overwrite, form) in [
@@ -289,6 +294,9 @@ mod tests {
             (&["size", "link_creates", "rename_moves", "rename_refuses"][..], &plain, false, Some(Rename)),
             (&["size", "link_refuses", "rename_moves", "rename_replaces"][..], &plain, false, None),
             (&["size", "create_refuses"][..], &plain, false, None),
+            (&all[..], &hidden, false, Some(Rename)),
+            (&["size", "link_creates", "link_refuses"][..], &hidden, false, Some(Link)),
+            (&all[..], &hidden, true, Some(PosixRename)),
             (&["size", "create_refuses"][..], &exclusive, false, Some(ExclusiveCreate)),
             (&["create_refuses", "link_creates", "link_refuses"][..], &exclusive, false, None),
             (&all[..], &plain, true, Some(PosixRename)),

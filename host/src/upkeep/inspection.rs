@@ -18,7 +18,7 @@ use crate::job::evidence::Receipt;
 use crate::job::facts::{FileFacts, Found, Listing};
 use crate::job::on_record::{AttemptOnRecord, Recorded};
 use crate::job::verdict::compare;
-use crate::job::verdict::{Facts, Removal};
+use crate::job::verdict::{Facts, Removal, differences};
 use crate::plugin::{Destination, Registry, Served};
 use crate::remote::{Names, Reader, Session, SessionLimits};
 use crate::store::{self, Pool, StoreError};
@@ -122,10 +122,8 @@ async fn look(
     let mut receipt = look_back(session, names, attempt, recorded, bundle.manifest.limits.read_back_bytes()).await;
     match observed {
         Ok(reported) => {
-            if let (Some(look), Some(told)) = (&receipt.look, &reported.listing) {
-                receipt.differences = compare::differences(look, told);
-            }
             receipt.reported = serde_json::to_value(&reported).ok();
+            receipt.differences = differences::of_report(&receipt);
         }
         Err(error) => receipt.call = Some(error.to_string()),
     }

@@ -3,5 +3,6 @@
 //! It is here and not in the suite because only a package's own tests are promised its built program.
 
 mod authored;
+mod conventions;
 mod rehearsed;
 mod stage;

@@ -1,5 +1,5 @@
-//! A destination that does wrong on purpose, for tests of the host. The setting `behaviour` says how; what it does not change,
-//! `well` does.
+//! A destination that does wrong on purpose, for tests of the host. The setting `behaviour` says how, or the entry `behaviour` of the
+//! job's scope; what it does not change, `well` does.
 //!
 //! | behaviour | what it does |
 //! | --- | --- |
@@ -11,9 +11,13 @@
 //! | `put-before-send`, `put-undeclared`, `put-final-name` | puts `FINAL.done` first; puts `undeclared.txt` last; puts the final name itself, before and after sending |
 //! | `read-outside` | in `baseline` and `observe`: tries to reach names outside, and reports those that it reached as `reached` |
 //! | `lie-receipt` | sends nothing, and reports the expected file as seen, digest and all; in `observe` too |
-//! | `never-send` | sends nothing, and reports what it sees |
-//! | `lie-absent` | `baseline` reports the final name as absent, whatever is there |
-//! | `lie-acknowledgment` | reports an acceptance of the delivery key in the setting `acknowledges` (`another-key`), in the file `acknowledgment_name` |
+//! | `never-send`, `never-publish` | sends nothing, or sends and does not publish; reports what it sees |
+//! | `lie-absent` | reports the final name as absent, whatever is there |
+//! | `lie-digest` | reports what it sees with the size and digest of the expected file |
+//! | `lie-name`, `lie-baseline-name` | reports a look at the final name as one at `somebody-elses.csv`: from `deliver` on, or in `baseline` |
+//! | `lie-auxiliary` | reports `FINAL.done` as put, and puts nothing |
+//! | `fail-after-publish` | publishes, and fails |
+//! | `lie-acknowledgment`, `lie-own-acknowledgment` | reports an acceptance of the delivery key `another-key`, or of its own, in the file `answers/KEY.txt` |
 //! | `name-escapes` | the final name is the setting `name` (`../x`), as it stands |
 //! | `name-unstable` | the final name differs from attempt to attempt: it names the attempt |
 //! | `flood-report` | reports 20,000 remarks of 1 KiB each |
@@ -44,10 +48,9 @@ impl Destination for Misbehaving {
         end_badly(job, "baseline")?;
         let listing = look.list(final_name)?;
         Ok(match behaviour(job) {
-            "lie-absent" => Listing { found: Found::Absent, ..listing },
             "read-outside" => Listing { extra: reach_outside(look), ..listing },
             "flood-report" => Listing { extra: flood(), ..listing },
-            _ => listing,
+            _ => told(job, None, listing),
         })
     }
 
@@ -66,9 +69,12 @@ impl Destination for Misbehaving {
             "never-send" => return Ok(Receipt::of(look.list(&expected.name)?)),
             _ => write(job, expected, send)?,
         }
-        let receipt = Receipt::of(look.list(&expected.name)?);
+        let receipt = Receipt {
+            acknowledgment: acknowledgment(job),
+            ..Receipt::of(told(job, Some(expected), look.list(&expected.name)?))
+        };
         Ok(match behaviour(job) {
-            "lie-acknowledgment" => Receipt { acknowledgment: Some(foreign_acknowledgment(job)), ..receipt },
+            "lie-auxiliary" => Receipt { auxiliary: vec![format!("{}.done", expected.name)], ..receipt },
             "flood-report" => Receipt { extra: flood(), ..receipt },
             _ => receipt,
         })
@@ -83,9 +89,9 @@ impl Destination for Misbehaving {
     ) -> Result<Observation, Failure> {
         end_badly(job, "observe")?;
         let listing = if behaviour(job) == "lie-receipt" { pretend(expected) } else { look.list(&expected.name)? };
-        let observation = Observation::of(listing);
+        let observation =
+            Observation { acknowledgment: acknowledgment(job), ..Observation::of(told(job, Some(expected), listing)) };
         Ok(match behaviour(job) {
-            "lie-acknowledgment" => Observation { acknowledgment: Some(foreign_acknowledgment(job)), ..observation },
             "read-outside" => Observation { extra: reach_outside(look), ..observation },
             "flood-report" => Observation { extra: flood(), ..observation },
             _ => observation,
@@ -96,7 +102,19 @@ impl Destination for Misbehaving {
 waybill_guest::export_destination!(Misbehaving);
 
 fn behaviour(job: &Job) -> &str {
-    job.setting_or("behaviour", "well")
+    job.scope("behaviour").unwrap_or_else(|| job.setting_or("behaviour", "well"))
+}
+
+/// What it says of a look.
+fn told(job: &Job, expected: Option<&FileFacts>, listing: Listing) -> Listing {
+    match (behaviour(job), expected) {
+        ("lie-absent", _) => Listing { found: Found::Absent, sha256: None, ..listing },
+        ("lie-name", Some(_)) | ("lie-baseline-name", None) => {
+            Listing { name: "somebody-elses.csv".to_owned(), ..listing }
+        }
+        ("lie-digest", Some(expected)) => pretend(expected),
+        _ => listing,
+    }
 }
 
 /// The writing part of `deliver`.
@@ -119,11 +137,15 @@ fn write(job: &Job, expected: &FileFacts, send: &Writer) -> Result<(), Failure> 
         "publish-over" => return send.publish_over(),
         _ => {}
     }
+    if behaviour(job) == "never-publish" {
+        return Ok(());
+    }
     send.publish()?;
     match behaviour(job) {
         "loop-after-publish" => compute(),
         "panic-after-publish" => fail_loudly("after the file was published"),
         "publish-twice" => send.publish(),
+        "fail-after-publish" => Err(Failure::Other("as the settings asked".to_owned())),
         "put-undeclared" => send.put("undeclared.txt", b"nobody agreed to this"),
         _ => Ok(()),
     }
@@ -170,16 +192,21 @@ fn pretend(expected: &FileFacts) -> Listing {
     }
 }
 
-fn foreign_acknowledgment(job: &Job) -> Acknowledgment {
-    let key = job.setting_or("acknowledges", "another-key");
-    Acknowledgment {
-        name: job.setting_or("acknowledgment_name", "ack/another-key.txt").to_owned(),
+/// An acceptance that nobody wrote.
+fn acknowledgment(job: &Job) -> Option<Acknowledgment> {
+    let key = match behaviour(job) {
+        "lie-acknowledgment" => "another-key",
+        "lie-own-acknowledgment" => &job.delivery_key,
+        _ => return None,
+    };
+    Some(Acknowledgment {
+        name: format!("answers/{key}.txt"),
         delivery_key: key.to_owned(),
-        attempt: None,
+        attempt: Some(job.attempt.clone()),
         sha256: None,
         says: "accepted".to_owned(),
         extra: vec![],
-    }
+    })
 }
 
 /// Tries every way of looking at names that no manifest declares, and reports each that was answered.

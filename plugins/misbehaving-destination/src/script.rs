@@ -1,6 +1,6 @@
 //! Calls in any order, for properties over sequences of them.
 //!
-//! The setting `script` is a list of steps, separated by commas. Each is made whatever the ones before it answered, and
+//! The setting `script`, or the scope's entry, is a list of steps, separated by commas. Each is made whatever the ones before it answered, and
 //! `{final}` in a name stands for the final name. The receipt reports each answer in order: the step, and `ok` or the failure.
 //!
 //! | step | call |
@@ -68,7 +68,7 @@ impl<'a> Step<'a> {
 
 /// Makes all steps. A script with an unknown step makes none.
 pub fn run(job: &Job, expected: &FileFacts, look: &Reader, send: &Writer) -> Result<Receipt, Failure> {
-    let steps = parse(job.setting_or("script", ""))?;
+    let steps = parse(job.scope("script").unwrap_or_else(|| job.setting_or("script", "")))?;
     let mut receipt = Receipt { listing: None, acknowledgment: None, auxiliary: vec![], extra: vec![] };
     for (text, step) in steps {
         let value = match step.make(&expected.name, look, send) {

@@ -1,4 +1,5 @@
-//! Names made from a pattern with placeholders in braces: `contacts-{key}-{date}.csv`.
+//! Names and small texts made from a pattern with placeholders in braces: `contacts-{key}-{date}.csv`. A brace that is doubled
+//! stands for itself: `{{"file": "{final.name}"}}`.
 //!
 //! The placeholders of auxiliary names are written as in the manifest, so that the pattern there and the setting of a plugin
 //! can be the same text.
@@ -24,17 +25,22 @@ impl Template {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((before, tail)) = rest.split_once('{') {
+            if let Some(after) = tail.strip_prefix('{') {
+                pieces.push(Piece::Text(format!("{}{{", plain(before))));
+                rest = after;
+                continue;
+            }
             let Some((name, after)) = tail.split_once('}') else {
                 return Err(wrong("a brace is not closed".to_owned()));
             };
             if !known.contains(&name) {
                 return Err(wrong(format!("there is no placeholder {{{name}}}; known are {{{}}}", known.join("}, {"))));
             }
-            pieces.push(Piece::Text(before.to_owned()));
+            pieces.push(Piece::Text(plain(before)));
             pieces.push(Piece::Placeholder(name.to_owned()));
             rest = after;
         }
-        pieces.push(Piece::Text(rest.to_owned()));
+        pieces.push(Piece::Text(plain(rest)));
         Ok(Self { pieces })
     }
 
@@ -53,6 +59,10 @@ impl Template {
             })
             .collect()
     }
+}
+
+fn plain(text: &str) -> String {
+    text.replace("}}", "}")
 }
 
 /// The last part of a name: `a.csv` of `out/a.csv`.
@@ -83,6 +93,13 @@ mod tests {
         assert!(template.has("key") && !template.has("tenant"));
         let name = template.fill(|placeholder| if placeholder == "key" { "k-1" } else { "20260302" });
         assert_eq!(name, "20260302/contacts-k-1.csv");
+    }
+
+    #[test]
+    fn doubled_braces_stand_for_themselves() {
+        let fill = |text: &str| Template::parse("text", text, &KNOWN).unwrap().fill(|_| "k-1");
+        assert_eq!(fill("{{\"key\": \"{key}\", \"in\": {{{key}}}}}"), "{\"key\": \"k-1\", \"in\": {k-1}}");
+        assert_eq!(fill("a}b{{"), "a}b{");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A destination for partners who want a file under an agreed name, and perhaps a done-file beside it.
+//! A destination for partners who want a file under an agreed name, and perhaps a file beside it, before it or after it.
 //!
 //! The settings are in `names.rs` and `done.rs`, and:
 //!
@@ -17,7 +17,7 @@ use waybill_guest::{
     Destination, Failure, FileFacts, Found, Job, Listing, Observation, Reader, Receipt, Setting, Writer, log,
 };
 
-use crate::done::DoneFile;
+use crate::done::{Beside, When};
 
 struct Sftp;
 
@@ -36,13 +36,21 @@ impl Destination for Sftp {
     ) -> Result<Receipt, Failure> {
         // Everything that a setting can get wrong shows before the first byte is sent.
         let digest = job.yes_or_no("server_digest", true)?;
-        let done = DoneFile::of(job, expected)?;
+        let first = Beside::of(job, expected, When::Before)?;
+        let done = Beside::of(job, expected, When::Done)?;
         if job.yes_or_no("make_directories", false)? {
-            let names = [Some(expected.name.as_str()), done.as_ref().map(|done| done.name.as_str())];
-            make_directories(names.into_iter().flatten(), send)?;
+            let beside = first.iter().chain(&done).map(|file| file.name.as_str());
+            make_directories(std::iter::once(expected.name.as_str()).chain(beside), send)?;
         }
 
         send.send()?;
+        // What the partner expects before the data file must be there, or the data file does not come.
+        let mut put_first = None;
+        if let Some(first) = first
+            && first.put_or_find(look, send)?
+        {
+            put_first = Some(first.name);
+        }
         // A present file reaches this call only where the host found an agreement to overwrite it, and the host checks again.
         match before.found {
             Found::Present(_) => send.publish_over()?,
@@ -50,15 +58,16 @@ impl Destination for Sftp {
         }
 
         // The file is published: from here on a failure is worth a note, and the look is worth more.
-        let put = done.map(|done| done.put(send));
+        let put = done.as_ref().map(|done| done.put(send));
         let mut receipt = Receipt::of(list(look, &expected.name, digest)?);
-        match put {
+        receipt.auxiliary.extend(put_first);
+        match done.zip(put) {
             None => {}
-            Some(Ok(name)) => receipt.auxiliary.push(name),
-            Some(Err(Failure::Stopped)) => return Err(Failure::Stopped),
-            Some(Err(failure)) => {
+            Some((done, Ok(()))) => receipt.auxiliary.push(done.name),
+            Some((_, Err(Failure::Stopped))) => return Err(Failure::Stopped),
+            Some((done, Err(failure))) => {
                 log::warn(&format!("the done-file was not written: {failure}"));
-                receipt.extra.push(Setting { name: "done_file".to_owned(), value: failure.to_string() });
+                receipt.extra.push(Setting { name: done.setting().to_owned(), value: failure.to_string() });
             }
         }
         Ok(receipt)

@@ -12,7 +12,7 @@ const CONTRACT: &str = "[contract.acknowledgment]\nname = '{final}.*.ack'\n\
     accept = '^ok (?P<key>\\S+)(?: (?P<attempt>\\S+))?'\nperiod_seconds = 3600";
 
 #[tokio::test]
-async fn vrd_03_an_acceptance_that_names_only_the_key_hides_none_that_names_the_attempt() -> anyhow::Result<()> {
+async fn vrd_03_del_10_an_acceptance_that_names_only_the_key_hides_none_that_names_the_attempt() -> anyhow::Result<()> {
     // Files are read in the order of the listing, so either one comes first once.
     for (vague, tied) in [("1", "2"), ("2", "1")] {
         let silent = Silent::ended(renames(), agreed(CONTRACT), |name, event| {

@@ -65,7 +65,7 @@ const ACKNOWLEDGED: &str = "publishes_whole = true\none_name_space = true\nmay_r
     [contract.acknowledgment]\nname = '{final}.ack'\naccept = '^ok (?P<key>\\S+)'\nrefuse = '^no (?P<key>\\S+)'\nperiod_seconds = 3600";
 
 #[tokio::test]
-async fn rec_04_a_late_refusal_is_appended_and_changes_no_state() -> anyhow::Result<()> {
+async fn rec_04_del_10_a_late_refusal_is_appended_and_changes_no_state() -> anyhow::Result<()> {
     let silent = Silent::at(renames(), agreed(ACKNOWLEDGED), When::Before, Action::Rename).await?;
     silent.gate.open();
     silent.house.until(silent.job, Status::Completed).await?;

@@ -196,7 +196,7 @@ async fn rcv_12_a_plugin_that_traps_while_it_observes_leaves_the_outcome_unknown
 }
 
 #[tokio::test]
-async fn vrd_05_a_receipt_that_the_plugin_made_up_convinces_nobody() -> anyhow::Result<()> {
+async fn vrd_05_plg_05_a_receipt_that_the_plugin_made_up_convinces_nobody() -> anyhow::Result<()> {
     let server = SftpServer::start(Behaviour::default()).await?;
     let directory = tempfile::tempdir()?;
     let settings = "settings = { name = 'contacts-{key}.csv', query = 'rows', behaviour = 'lie-receipt' }\n";

@@ -51,7 +51,7 @@ impl Silent {
 }
 
 #[tokio::test]
-async fn vrd_04_with_its_trigger_confirmed_the_same_delivery_is_completed() -> anyhow::Result<()> {
+async fn vrd_04_del_10_with_its_trigger_confirmed_the_same_delivery_is_completed() -> anyhow::Result<()> {
     for (behaviour, form) in forms() {
         let silent = Silent::ended(behaviour, triggered(form), |_, _| None).await?;
         assert_eq!((silent.stands().await?, silent.triggers()), (COMPLETED, 1), "{form}");

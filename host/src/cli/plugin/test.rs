@@ -40,7 +40,18 @@ DIR holds partner.toml, builder.wasm, destination.wasm (the manifest may name ot
   [[acknowledgment]]                       # what the partner answers, if it does: \"published\" or \"later\"
   when = \"published\"
   name = \"ack/{key}.txt\"
-  text = \"accepted {key}\"
+  text = \"accepted {key}\"                  # without a text: our own file, which gets this name
+
+  [server]                                 # in what the partner's server differs from OpenSSH's
+  hard_links = false
+  collects = true                          # the partner takes the file at once
+  hides = [\"drop\"]                         # folders of which it shows nothing
+
+  [expects]                                # what must be concluded where nothing goes wrong
+  at_once = \"Completed(checksum)\"
+  later = \"Unknown(partner_refused)\"
+
+With the key `last = \"golden/last-week.csv\"` our file of last time is still there under the same name.
 
 A file of rows: the columns first, then one array a row; bytes are base64.
 
@@ -60,8 +71,8 @@ pub(in crate::cli) struct Test {
     /// Only the case of this name.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Only the fault of this name, such as plain or cut-after-link: for a quick look while writing.
-    #[arg(long, value_name = "NAME")]
+    /// Only the faults of these names, separated by commas, such as plain or cut-after-link: for a quick look while writing.
+    #[arg(long, value_name = "NAMES")]
     fault: Option<String>,
     /// Write the golden files anew instead of comparing.
     #[arg(long)]

@@ -357,41 +357,5 @@ const fn weight(said: Acceptance) -> u8 {
     }
 }
 
-/// Where a plugin's report and the host's own look differ, in words. Each difference alerts and changes nothing else.
-pub fn differences(look: &Listing, reported: &Listing) -> Vec<String> {
-    let mut found = Vec::new();
-    if look.at != reported.at {
-        found.push(format!("the host looked at {:?}, the plugin reported {:?}", look.at, reported.at));
-    }
-    match (&look.found, &reported.found) {
-        (Found::Present(seen), Found::Present(told)) => {
-            if let (Some(seen), Some(told)) = (seen.bytes, told.bytes)
-                && seen != told
-            {
-                found.push(format!("the host saw {seen} bytes, the plugin reported {told}"));
-            }
-        }
-        (seen, told) if std::mem::discriminant(seen) != std::mem::discriminant(told) => {
-            found.push(format!("the host saw {}, the plugin reported {}", in_words(seen), in_words(told)));
-        }
-        (Found::Absent | Found::Present(_) | Found::NotVisible { .. } | Found::Unknown { .. }, _) => {}
-    }
-    if let (Some(seen), Some(told)) = (look.sha256, reported.sha256)
-        && seen != told
-    {
-        found.push(format!("the host read the checksum {seen}, the plugin reported {told}"));
-    }
-    found
-}
-
-const fn in_words(found: &Found) -> &'static str {
-    match found {
-        Found::Absent => "no file",
-        Found::Present(_) => "a file",
-        Found::NotVisible { .. } => "that the name is not visible",
-        Found::Unknown { .. } => "nothing for certain",
-    }
-}
-
 #[cfg(test)]
 mod tests;

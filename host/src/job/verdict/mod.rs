@@ -4,7 +4,7 @@
 //! same by the worker at its own end, [`after_removal`] the same once our own removal of the temporary file counts, [`without_fence`] for an attempt that never
 //! passed the publish fence, [`contradiction`] what speaks against an outcome already recorded. They take facts that are small enums, so that their whole input space is enumerated by tests and printed as a table
 //! that people review (`golden/`). [`compare`] turns documents and rows into these facts, [`acknowledgment`] reads
-//! a partner's words, [`stricter`] weighs two versions of a contract.
+//! a partner's words, [`stricter`] weighs two versions of a contract, [`differences`] names where a plugin's report is not what the host saw.
 //!
 //! The rule it keeps: `Completed` needs evidence of a kind named in [`Proof`], `NotDelivered` needs a proof named in
 //! [`NotDeliveredProof`], and everything else is `Unknown` with its reason. What a plugin reports is no fact here.
@@ -18,6 +18,7 @@ pub mod compare;
 mod conclude;
 mod conclusion;
 mod contradiction;
+pub mod differences;
 mod facts;
 #[cfg(test)]
 pub(crate) mod space;

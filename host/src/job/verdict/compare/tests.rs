@@ -3,6 +3,7 @@
 use super::*;
 use crate::job::contract::Auxiliary;
 use crate::job::names::NamePattern;
+use crate::job::verdict::differences::of_listing;
 use crate::job::verdict::{Conclusion, NotDeliveredProof, Proof, WhyUnknown, conclude};
 
 const OURS: Sha256 = Sha256([7; 32]);
@@ -139,7 +140,7 @@ fn vrd_05_what_a_plugin_reports_changes_no_fact() {
                 for reported in &looks {
                     let told = Receipt {
                         reported: Some(lie.clone()),
-                        differences: differences(seen, reported),
+                        differences: of_listing(seen, reported),
                         call: Some("trapped".to_owned()),
                         conclusion: Some("Completed(listing)".to_owned()),
                         ..receipt(seen.clone())
@@ -166,12 +167,12 @@ fn vrd_05_what_a_plugin_reports_changes_no_fact() {
 
 #[test]
 fn vrd_05_a_difference_between_report_and_look_is_named() {
-    assert!(differences(&present(100), &present(100)).is_empty());
-    assert_eq!(differences(&present(100), &absent()), ["the host saw a file, the plugin reported no file"]);
-    assert_eq!(differences(&present(100), &present(99)), ["the host saw 100 bytes, the plugin reported 99"]);
+    assert!(of_listing(&present(100), &present(100)).is_empty());
+    assert_eq!(of_listing(&present(100), &absent()), ["the host saw a file, the plugin reported no file"]);
+    assert_eq!(of_listing(&present(100), &present(99)), ["the host saw 100 bytes, the plugin reported 99"]);
     let (ours, anothers) =
         (look("contacts.csv", entry(None, None), Some(OURS)), look("other.csv", entry(None, None), Some(ANOTHERS)));
-    assert_eq!(differences(&ours, &anothers).len(), 2);
+    assert_eq!(of_listing(&ours, &anothers).len(), 2);
 }
 
 #[test]

@@ -1,0 +1,150 @@
+//! The shipped bundles that show one partner's convention each: they pass, and their cases conclude what they say.
+//!
+//! Only the faults that a convention is about are placed here; the whole matrix is run on `northwind` and `meridian`.
+
+use serde_json::Value;
+
+use super::stage::{Bench, list, part, wrong};
+
+/// What was concluded at once and by a later look, by case and fault.
+struct Rehearsed(Value);
+
+impl Rehearsed {
+    /// Passes under these faults.
+    fn passing(name: &str, faults: &str) -> anyhow::Result<Self> {
+        let (code, report) = Bench::shipped(name)?.report(&["--fault", faults])?;
+        assert_eq!(wrong(&report), Vec::<String>::new(), "{name}");
+        assert_eq!(code, Some(0), "{name}");
+        let placed = faults.split(',').count();
+        for case in list(&report, "cases") {
+            assert_eq!(list(case, "faults").len(), placed, "{name}: {case}");
+        }
+        Ok(Self(report))
+    }
+
+    fn delivery(&self, case: &str, fault: &str) -> &Value {
+        let case = list(&self.0, "cases").iter().find(|one| part(one, "name") == case).unwrap_or(&Value::Null);
+        list(case, "faults").iter().find(|one| part(one, "fault") == fault).unwrap_or(&Value::Null)
+    }
+
+    /// Asserts what was concluded, and that the fault came to pass.
+    fn concludes(&self, case: &str, fault: &str, at_once: &str, later: Option<&str>) {
+        let delivery = self.delivery(case, fault);
+        assert_eq!(
+            (part(delivery, "concluded"), part(delivery, "occurred")),
+            (&at_once.into(), &true.into()),
+            "{delivery}"
+        );
+        let looked = part(part(delivery, "later"), "concluded").as_str();
+        if later.is_some() {
+            assert_eq!(looked, later, "{delivery}");
+        }
+    }
+}
+
+#[test]
+fn del_10_plg_06_lighthouse_wants_a_checksum_before_the_data_and_a_manifest_last() -> anyhow::Result<()> {
+    let faults = "plain,auxiliary-taken,refused-put-create,cut-after-put-close,cut-after-link";
+    let rehearsed = Rehearsed::passing("lighthouse", faults)?;
+    for (fault, at_once) in [
+        // The checksum is first of the two: without it nothing is published.
+        ("auxiliary-taken", "NotDelivered(never_sent)"),
+        ("refused-put-create", "NotDelivered(never_sent)"),
+        ("cut-after-put-close", "NotDelivered(never_sent)"),
+        ("cut-after-link", "Unknown(trigger_not_confirmed)"),
+    ] {
+        rehearsed.concludes("contacts", fault, at_once, None);
+    }
+    let did = part(rehearsed.delivery("contacts", "plain"), "plugin_did").to_string();
+    let at = |what: &str| did.find(what).unwrap_or(usize::MAX);
+    assert!(at("deliver: send") < at("put checksums/"), "{did}");
+    assert!(at("put checksums/") < at("deliver: publish") && at("deliver: publish") < at("put manifests/"), "{did}");
+    Ok(())
+}
+
+/// Its cases say what must be concluded of each answer.
+#[test]
+fn del_10_plg_06_kestrel_answers_accepted_refused_late_and_about_another_key() -> anyhow::Result<()> {
+    let rehearsed = Rehearsed::passing("kestrel", "plain")?;
+    for (case, at_once, later) in [
+        ("accepted", "Completed(acknowledged_attempt)", "Completed(acknowledged_attempt)"),
+        ("refused", "Unknown(partner_refused)", "Unknown(partner_refused)"),
+        ("late", "Unknown(not_promised_whole)", "Completed(acknowledged_key)"),
+        ("another-key", "Unknown(not_promised_whole)", "Unknown(not_promised_whole)"),
+    ] {
+        rehearsed.concludes(case, "plain", at_once, Some(later));
+    }
+    Ok(())
+}
+
+#[test]
+fn del_10_plg_06_orchard_renames_our_file_as_its_verdict() -> anyhow::Result<()> {
+    let rehearsed = Rehearsed::passing("orchard", "plain")?;
+    for (case, at_once, later) in [
+        ("accepted", "Completed(acknowledged_key)", "Completed(acknowledged_key)"),
+        ("late", "Unknown(not_promised_whole)", "Completed(acknowledged_key)"),
+        ("refused", "Unknown(acknowledged_but_absent)", "Unknown(acknowledged_but_absent)"),
+    ] {
+        rehearsed.concludes(case, "plain", at_once, Some(later));
+    }
+    Ok(())
+}
+
+#[test]
+fn plg_06_ferry_takes_a_file_at_once_and_an_unanswered_rename_stays_unknown() -> anyhow::Result<()> {
+    let rehearsed = Rehearsed::passing("ferry", "plain,cut-after-rename")?;
+    rehearsed.concludes("taken", "plain", "Completed(collected)", None);
+    rehearsed.concludes("taken", "cut-after-rename", "Unknown(unanswered_and_absent)", None);
+    Ok(())
+}
+
+#[test]
+fn del_10_plg_06_letterbox_shows_nothing_and_only_its_answer_completes() -> anyhow::Result<()> {
+    let rehearsed = Rehearsed::passing("letterbox", "plain,cut-after-rename")?;
+    for (case, at_once, later) in [
+        ("accepted", "Completed(acknowledged_attempt)", "Completed(acknowledged_attempt)"),
+        ("late", "Unknown(not_visible)", "Completed(acknowledged_attempt)"),
+        ("silent", "Unknown(not_visible)", "Unknown(not_visible)"),
+    ] {
+        rehearsed.concludes(case, "plain", at_once, Some(later));
+    }
+    // Sent and not answered: the partner's answer settles that too, and without one a person asks.
+    rehearsed.concludes("late", "cut-after-rename", "Unknown(not_visible)", Some("Completed(acknowledged_attempt)"));
+    rehearsed.concludes("silent", "cut-after-rename", "Unknown(not_visible)", Some("Unknown(not_visible)"));
+    Ok(())
+}
+
+#[test]
+fn del_10_plg_06_granite_has_no_rename_and_waits_for_its_trigger() -> anyhow::Result<()> {
+    let rehearsed = Rehearsed::passing("granite", "plain,refused-put-create,cut-during-write")?;
+    rehearsed.concludes("contacts", "plain", "Completed(checksum)", None);
+    rehearsed.concludes("contacts", "refused-put-create", "Unknown(trigger_not_confirmed)", None);
+    Ok(())
+}
+
+#[test]
+fn plg_06_almanac_replaces_its_one_file_every_week_and_nobody_elses() -> anyhow::Result<()> {
+    let rehearsed = Rehearsed::passing("almanac", "plain,name-taken,cut-during-rename")?;
+    rehearsed.concludes("first-week", "plain", "Completed(checksum)", None);
+    rehearsed.concludes("next-week", "plain", "Completed(checksum)", None);
+    rehearsed.concludes("next-week", "name-taken", "Failed(FinalNameOccupied)", None);
+    let put_over = part(rehearsed.delivery("next-week", "plain"), "plugin_did").to_string();
+    assert!(put_over.contains("publish-over"), "{put_over}");
+    Ok(())
+}
+
+#[test]
+fn plg_06_a_case_that_expects_another_conclusion_fails_with_the_reason() -> anyhow::Result<()> {
+    let bench = Bench::shipped("kestrel")?;
+    let case = String::from_utf8(bench.read("tests/refused.toml")?)?;
+    bench.write(
+        "tests/refused.toml",
+        &case.replace("at_once = \"Unknown(partner_refused)\"", "at_once = \"Completed\""),
+    )?;
+    let (code, report) = bench.report(&["--only", "refused", "--fault", "plain"])?;
+    assert_eq!(code, Some(4));
+    let said = wrong(&report).join("\n");
+    let told = "the case expects Completed at once, and the host concluded Unknown(partner_refused): The partner says";
+    assert!(said.contains(told), "{said}");
+    Ok(())
+}
