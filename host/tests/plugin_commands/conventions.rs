@@ -12,7 +12,7 @@ struct Rehearsed(Value);
 impl Rehearsed {
     /// Passes under these faults.
     fn passing(name: &str, faults: &str) -> anyhow::Result<Self> {
-        let (code, report) = Bench::shipped(name)?.report(&["--fault", faults])?;
+        let (code, report) = Bench::shipped(name, "csv-builder")?.report(&["--fault", faults])?;
         assert_eq!(wrong(&report), Vec::<String>::new(), "{name}");
         assert_eq!(code, Some(0), "{name}");
         let placed = faults.split(',').count();
@@ -135,7 +135,7 @@ fn plg_06_almanac_replaces_its_one_file_every_week_and_nobody_elses() -> anyhow:
 
 #[test]
 fn plg_06_a_case_that_expects_another_conclusion_fails_with_the_reason() -> anyhow::Result<()> {
-    let bench = Bench::shipped("kestrel")?;
+    let bench = Bench::shipped("kestrel", "csv-builder")?;
     let case = String::from_utf8(bench.read("tests/refused.toml")?)?;
     bench.write(
         "tests/refused.toml",

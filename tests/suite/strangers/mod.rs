@@ -7,6 +7,7 @@
 mod answers;
 mod destinations;
 mod pairs;
+mod partners;
 mod reads;
 mod told;
 mod wakeups;

@@ -94,7 +94,8 @@ async fn brk_03_what_another_worker_took_meanwhile_is_not_received_as_well() -> 
     let actors = Actors::new().await?;
     let dispatcher = actors.pool(Role::Dispatcher).await?;
     let job = actors.queued().await?;
-    store::publish_wakeup(&dispatcher, Uuid::new_v4(), job).await?;
+    let published = store::publish_wakeup(&dispatcher, Uuid::new_v4(), job).await?;
+    assert!(matches!(published, PublishedWakeup::Published { .. }), "{published:?}");
     // Looking at very many destinations takes a while. The wake-up is seen at its beginning and locked at its end.
     let mut served = vec![actors.destination];
     served.resize_with(300_000, Uuid::new_v4);
