@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn columns_are_renamed_and_missing_values_left_out_where_the_settings_say_so() {
-        let settings = [("columns", "name=Full \"name\", id"), ("null", "omit")];
+        let settings = [("columns", "\"name=Full \"\"name\"\"\", id"), ("null", "omit")];
         let rows = vec![
             row(Value::Integer(1), Value::Null, Value::Null),
             row(Value::Null, text(""), Value::Null),
