@@ -30,6 +30,13 @@ pub fn size(id: u32, bytes: u64) -> Vec<u8> {
     packet(request::ATTRS, &[&id.to_be_bytes()[..], &HAS_SIZE.to_be_bytes(), &bytes.to_be_bytes()].concat())
 }
 
+/// Attributes with nothing but the mode of a directory.
+pub fn directory(id: u32) -> Vec<u8> {
+    const HAS_MODE: u32 = 4;
+    const MODE: u32 = 0o40_755;
+    packet(request::ATTRS, &[id.to_be_bytes(), HAS_MODE.to_be_bytes(), MODE.to_be_bytes()].concat())
+}
+
 /// Names without attributes.
 pub fn names(id: u32, names: &[&[u8]]) -> Vec<u8> {
     let count = u32::try_from(names.len()).unwrap_or(u32::MAX);

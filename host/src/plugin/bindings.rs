@@ -16,6 +16,7 @@ pub(super) mod builder {
 }
 
 /// The world of destinations. Types and the log are the builder world's, so that they are converted once.
+#[expect(clippy::too_many_arguments, reason = "the contract's `deliver`, in generated code")]
 pub(super) mod destination {
     wasmtime::component::bindgen!({
         path: "../wit/0.2.0",

@@ -130,7 +130,7 @@ async fn openpgp_refuses_a_key_that_cannot_be_used_and_says_what_to_do() -> anyh
         (gpg.private(&signs)?, "holds a private key", "put the public key there"),
         (damaged, "number 1) that cannot be read", "the armored text of each recipient's public key"),
         ("see attached".to_owned(), "has no key", "the armored text of each recipient's public key"),
-        (String::new(), "\"recipients\" is missing", "set it in the manifest's [options]"),
+        (String::new(), "recipients\\\" is missing", "set it in the manifest's [options]"),
     ] {
         let failed = built(&partners, &bundle, &[("recipients", &key)], Table(1), NOW).await?.expect_err(told);
         let said = failed.to_string();

@@ -55,6 +55,7 @@ fn yes_to_everything(asked: &Request) -> Vec<u8> {
         request::OPEN | request::OPENDIR => sftp_raw::handle(id, b"h"),
         request::READ | request::READDIR => sftp_raw::status(id, END, "no more"),
         request::STAT if asked.first_string().is_ok_and(|name| name.ends_with(b".part")) => sftp_raw::size(id, 10),
+        request::STAT if asked.first_string().is_ok_and(|name| name == b"/") => sftp_raw::directory(id),
         request::STAT => sftp_raw::status(id, NO_SUCH_FILE, "no such file"),
         _ => sftp_raw::status(id, OK, "yes"),
     }

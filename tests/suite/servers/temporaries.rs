@@ -16,7 +16,7 @@ async fn broken(contract: &str, publish: bool) -> anyhow::Result<Silent> {
         let here = if publish {
             event.action == Action::Rename && event.path.ends_with(name)
         } else {
-            event.action == Action::Close && event.path.ends_with(".part")
+            event.action == Action::Close && event.path.ends_with("part")
         };
         (here && event.when == When::Before).then(|| Fault::refuse(4, "not today"))
     })

@@ -20,9 +20,8 @@ fn folders(wit: &Path) -> anyhow::Result<BTreeMap<String, BTreeMap<String, Strin
         let mut files = BTreeMap::new();
         for file in std::fs::read_dir(folder.path())? {
             let file = file?;
-            let digest: [u8; 32] = sha2::Sha256::digest(std::fs::read(file.path())?).into();
-            let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-            files.insert(format!("{version}/{}", file.file_name().to_string_lossy()), hex);
+            let digest = waybill::job::facts::Sha256(sha2::Sha256::digest(std::fs::read(file.path())?).into());
+            files.insert(format!("{version}/{}", file.file_name().to_string_lossy()), digest.to_string());
         }
         folders.insert(version, files);
     }

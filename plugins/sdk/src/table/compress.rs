@@ -58,7 +58,8 @@ impl<R: Read> Read for Compressed<R> {
     }
 }
 
-#[cfg(all(test, feature = "gzip"))]
+#[cfg(feature = "gzip")]
+#[cfg(test)]
 mod tests {
     use flate2::read::GzDecoder;
 
