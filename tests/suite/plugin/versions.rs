@@ -23,7 +23,7 @@ async fn delivered(builder: &'static str, destination: &'static str) -> anyhow::
     let plan = Plan {
         manifest: MANIFEST.to_owned(),
         destination:
-            "settings = { name = 'out/file-{key}.csv', query = 'rows', header = 'no', done_file = '{final}.done' }\n"
+            "settings = { name = 'out/file-{key}.csv', query = 'rows', header = 'no', line_ending = 'lf', done_file = '{final}.done' }\n"
                 .to_owned(),
         builder,
         plugin: destination,
