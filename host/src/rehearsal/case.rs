@@ -4,7 +4,8 @@
 //! key = "K-1001"                          # the delivery key
 //! created_at = 2026-03-02T08:15:00Z       # when the job was created; this is also the default
 //! final_name = "inbox/contacts-K-1001.csv"
-//! golden = "golden/contacts.csv"          # the expected bytes; `waybill plugin test --bless` writes them
+//! golden = "golden/contacts.csv"          # the expected bytes; `waybill plugin test --bless` writes them.
+//!                                         # Of a gzip file: those inside
 //! repeatable = true                       # false: the file is encrypted, so no two builds are the same
 //! last = "golden/last-week.csv"           # our file of last time, which is still there under the same name
 //!

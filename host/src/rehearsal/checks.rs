@@ -1,8 +1,11 @@
 //! What must hold of builder and names, apart from any delivery.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::path::Path;
 
+use flate2::read::MultiGzDecoder;
 use tokio_util::sync::CancellationToken;
 
 use super::RehearsalError;
@@ -14,6 +17,10 @@ use crate::plugin::Destination;
 use crate::remote::Names;
 use crate::spool::SpoolFile;
 
+/// The first bytes of every gzip file (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// The largest file that is unpacked for a comparison.
+const MOST_UNPACKED: u64 = 1 << 30;
 /// Bytes of a line that are shown where files differ.
 const SHOWN: usize = 60;
 
@@ -121,17 +128,21 @@ async fn repeatable(stage: &Stage, destination: &Destination, first: &SpoolFile)
 
 async fn compare(golden: &Path, file: &SpoolFile, bless: bool) -> Result<Check, RehearsalError> {
     let built = bytes(file).await?;
+    let built = match readable(&built) {
+        Ok(built) => built,
+        Err(why) => return Ok(bad("golden file", why)),
+    };
     let shown = golden.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let failed = |source| RehearsalError::File { path: golden.to_owned(), source };
     if bless {
         if let Some(folder) = golden.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
-        std::fs::write(golden, &built).map_err(failed)?;
+        std::fs::write(golden, built).map_err(failed)?;
         return Ok(good("golden file", format!("{shown} was written anew; look at the change before you commit it")));
     }
     match std::fs::read(golden) {
-        Ok(expected) if expected == built => Ok(good("golden file", format!("the same as {shown}"))),
+        Ok(expected) if expected == *built => Ok(good("golden file", format!("the same as {shown}"))),
         Ok(expected) => {
             let differ = difference(&expected, &built);
             Ok(bad(
@@ -145,6 +156,23 @@ async fn compare(golden: &Path, file: &SpoolFile, bless: bool) -> Result<Check, 
             Ok(bad("golden file", format!("{shown} is not there yet; --bless writes the built file there")))
         }
         Err(error) => Err(failed(error)),
+    }
+}
+
+/// What of a built file is compared. A golden file is there to be read and its changes to be reviewed, so a gzip file's is
+/// what lies inside.
+fn readable(built: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+    if !built.starts_with(&GZIP) {
+        return Ok(Cow::Borrowed(built));
+    }
+    let mut inside = Vec::new();
+    let unpacked = MultiGzDecoder::new(built).take(MOST_UNPACKED + 1).read_to_end(&mut inside);
+    match unpacked {
+        Ok(length) if length as u64 > MOST_UNPACKED => {
+            Err(format!("the built gzip file holds more than {MOST_UNPACKED} bytes; give the case fewer rows"))
+        }
+        Ok(_) => Ok(Cow::Owned(inside)),
+        Err(error) => Err(format!("the built file begins as gzip and cannot be unpacked: {error}")),
     }
 }
 
@@ -199,5 +227,19 @@ mod tests {
         let told = difference(b"a;b\n1;2\n3;4\n", b"a;b\n1;2\n3;5\n");
         assert_eq!(told, "at byte 10 (line 3): expected \"3;4\", found \"3;5\"");
         assert!(difference(b"a\n", b"a\nb\n").ends_with("expected the end, found \"b\""));
+    }
+
+    #[test]
+    fn plg_06_a_gzip_file_is_compared_by_what_is_inside() {
+        let mut packed = Vec::new();
+        flate2::read::GzEncoder::new(b"a;b\n".as_slice(), flate2::Compression::fast())
+            .read_to_end(&mut packed)
+            .unwrap();
+        assert_eq!(readable(&packed).as_deref(), Ok(b"a;b\n".as_slice()));
+        let two = [packed.as_slice(), &packed].concat();
+        assert_eq!(readable(&two).as_deref(), Ok(b"a;b\na;b\n".as_slice()), "every member of it");
+        assert_eq!(readable(b"a;b\n").as_deref(), Ok(b"a;b\n".as_slice()));
+        let cut = packed.get(..packed.len() - 4).unwrap();
+        assert!(readable(cut).unwrap_err().contains("cannot be unpacked"));
     }
 }

@@ -1,5 +1,8 @@
 //! House rules that no compiler holds: whose clock, no NOTIFY in a cutoff, files that stay short, paths that exist.
 
+use std::process::Command;
+
+use anyhow::Context;
 use regex::Regex;
 use syn::visit::{self, Visit};
 
@@ -146,4 +149,37 @@ impl<'ast> Visit<'ast> for Clock {
             self.look(&path);
         }
     }
+}
+
+#[test]
+fn nothing_that_was_built_or_packed_is_tracked() -> anyhow::Result<()> {
+    if !sources::repository().join(".git").exists() {
+        // Unpacked from an archive: what it holds is what was tracked.
+        return Ok(());
+    }
+    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(sources::repository()).output();
+    let listed = listed.context("asking git what it tracks")?;
+    anyhow::ensure!(listed.status.success(), "git ls-files: {}", String::from_utf8_lossy(&listed.stderr));
+    let names = String::from_utf8(listed.stdout)?;
+    let mut wrong = Vec::new();
+    for name in names.split('\0').filter(|name| !name.is_empty()) {
+        // One that is deleted and not committed yet is not there.
+        let Ok(bytes) = std::fs::read(sources::repository().join(name)) else { continue };
+        if is_no_text(&bytes) {
+            wrong.push(name);
+        }
+    }
+    assert!(names.len() > 1000 && wrong.is_empty(), "nobody can review {wrong:?}: keep what they are made from");
+    Ok(())
+}
+
+/// Texts in any encoding that is used here have no zero byte; compilers and packers do not get far without one.
+fn is_no_text(bytes: &[u8]) -> bool {
+    bytes.contains(&0)
+}
+
+#[test]
+fn what_was_packed_or_built_is_found() {
+    assert!(is_no_text(b"\x1f\x8b\x08\0\0\0\0\0") && is_no_text(b"\0asm\x01\0\0\0"));
+    assert!(!is_no_text("Straße;Zoë\r\n".as_bytes()) && !is_no_text(b"Stra\xdfe"));
 }
