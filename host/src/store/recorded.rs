@@ -26,7 +26,7 @@ impl OwnEvent {
                 let stands = sqlx::query_scalar!(
                     r#"-- store::recorded
                        SELECT EXISTS (SELECT FROM export_attempt_events
-                                      WHERE job_id = $1 AND attempt_id = $2 AND kind = $3 AND observed_by = $4
+                                      WHERE (job_id, attempt_id, kind, observed_by) = ($1, $2, $3, $4)
                                         AND detail IS NOT DISTINCT FROM $5) AS "stands!""#,
                     job,
                     attempt,

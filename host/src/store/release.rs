@@ -102,7 +102,7 @@ async fn released_before(
     let released = sqlx::query_scalar!(
         r#"-- store::release, after a lost answer
            SELECT EXISTS (SELECT FROM export_attempt_events
-                          WHERE job_id = $1 AND attempt_id = $2 AND kind = 'ReleasedByWorker') AS "released!""#,
+                          WHERE (job_id, attempt_id, kind) = ($1, $2, 'ReleasedByWorker')) AS "released!""#,
         job,
         attempt
     )

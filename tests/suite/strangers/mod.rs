@@ -6,6 +6,7 @@
 
 mod answers;
 mod destinations;
+mod held;
 mod pairs;
 mod partners;
 mod reads;

@@ -1,0 +1,91 @@
+//! Each statement holds by itself: a write that a lock before it made safe asks again for what it needs, and what settles
+//! a lost answer is this very caller's record.
+
+use std::sync::Arc;
+
+use waybill::job::status::{FailureReason, Role, Status};
+use waybill::store::{self, Cancellation, Corrected, Correction, Decision, DeliveryOutcome, Write};
+use waybill_tests::Proxy;
+use waybill_tests::proxy::{Fault, Moment, Rewrite};
+
+use super::{Stage, another_tenant, bring, everything};
+use crate::recovery::actors::Actors;
+use crate::store::world::World;
+
+const TO_FAILED: Corrected = Corrected::ToFailed(FailureReason::NotDelivered);
+
+/// A line on which the statement that locks a job for a cancellation says something else.
+fn lying(actors: &Actors, truth: &'static str, lie: String) -> anyhow::Result<Proxy> {
+    let rewrite: Rewrite = Arc::new(move |sql| {
+        let locks = sql.starts_with("-- store::request_cancellation\n");
+        (locks && sql.contains(truth)).then(|| sql.replace(truth, &lie))
+    });
+    Proxy::start(actors.database.address(), Some(rewrite))
+}
+
+#[tokio::test]
+async fn can_01_a_cancellation_writes_nothing_to_a_row_that_is_not_as_its_lock_said() -> anyhow::Result<()> {
+    let actors = Actors::new().await?;
+    let (tenant, _) = another_tenant(&actors).await?;
+    // (what is true, what the lock says of it, on whose behalf)
+    let cases = [
+        (Stage::Running, Some("Queued"), actors.tenant),
+        (Stage::Queued, Some("Running"), actors.tenant),
+        (Stage::Delivering, Some("Running"), actors.tenant),
+        (Stage::Queued, None, tenant),
+        (Stage::Running, None, tenant),
+    ];
+    for (stage, status, tenant) in cases {
+        let line = match status {
+            Some(status) => lying(&actors, "SELECT status,", format!("SELECT '{status}'::text AS status,"))?,
+            None => lying(&actors, "tenant_id = $2", "$2::uuid IS NOT NULL".to_owned())?,
+        };
+        let api = line.store(&actors.database, Role::Api).await?;
+        let of = bring(&actors, &actors.new_job(), stage).await?;
+        let before = everything(&actors).await?;
+        let request = store::CancellationRequest { tenant, ..actors.cancellation(of.job) };
+        let answer = store::request_cancellation(&api, request).await?;
+        assert_eq!(answer, Cancellation::Busy, "{stage:?}, said to be {status:?}");
+        assert!(everything(&actors).await? == before, "{stage:?}, said to be {status:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn lst_01_only_the_callers_own_correction_settles_its_lost_answer() -> anyhow::Result<()> {
+    let actors = Actors::new().await?;
+    let line = Proxy::before(&actors.database)?;
+    let corrector = line.store(&actors.database, Role::Corrector).await?;
+    let one = actors.ended(DeliveryOutcome::Completed).await?;
+    let other = actors.ended(DeliveryOutcome::Completed).await?;
+    store::correct(&corrector, actors.correction(one, TO_FAILED)).await??;
+
+    // In the same words, of another job.
+    let struck = line.at("correct", Fault::cut(Moment::Before));
+    let answer = store::correct(&corrector, actors.correction(other, TO_FAILED)).await;
+    assert!(struck.has_happened() && !matches!(answer, Ok(Ok(()))), "{answer:?}");
+    assert_eq!(actors.status(other.job).await?, Status::Completed);
+
+    // Of the same job and by the same person, in other words.
+    let Correction { decision, .. } = actors.correction(one, TO_FAILED);
+    let decision = Decision::new(decision.by(), "something else", "ticket 2")?;
+    let struck = line.at("correct", Fault::cut(Moment::After));
+    let answer = store::correct(&corrector, Correction { decision, ..actors.correction(one, TO_FAILED) }).await;
+    assert!(struck.has_happened() && !matches!(answer, Ok(Ok(()))), "{answer:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn lst_01_only_the_attempts_own_release_settles_its_lost_answer() -> anyhow::Result<()> {
+    let actors = Actors::new().await?;
+    let line = Proxy::before(&actors.database)?;
+    let worker = line.store(&actors.database, Role::Worker).await?;
+    let released = bring(&actors, &actors.new_job(), Stage::Running).await?;
+    assert!(store::release(&worker, World::release(released)).await?.is_written());
+    let of = bring(&actors, &actors.new_job(), Stage::Running).await?;
+    let struck = line.at("release", Fault::cut(Moment::Before));
+    let answer = store::release(&worker, World::release(of)).await;
+    assert!(struck.has_happened() && !matches!(answer, Ok(Write::Written(_))), "{answer:?}");
+    assert_eq!(actors.status(of.job).await?, Status::Running);
+    Ok(())
+}
