@@ -71,15 +71,12 @@ fn delimiter(text: &str) -> Result<u8, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use waybill_guest::testing::job;
+    use waybill_guest::testing::{self, job};
 
     use super::*;
 
     fn refusal(settings: &[(&str, &str)]) -> String {
-        match Options::read(&job(settings)) {
-            Err(Failure::Invalid(text)) => text,
-            other => panic!("{other:?}"),
-        }
+        testing::refusal(Options::read(&job(settings)))
     }
 
     #[test]

@@ -81,15 +81,12 @@ fn record(job: &Job, setting: &str, known: &[&str]) -> Result<Vec<(Template, Fie
 
 #[cfg(test)]
 mod tests {
-    use waybill_guest::testing::job;
+    use waybill_guest::testing::{self, job};
 
     use super::*;
 
     fn refusal(settings: &[(&str, &str)]) -> String {
-        match Options::read(&job(settings)) {
-            Err(Failure::Invalid(text)) => text,
-            other => panic!("{other:?}"),
-        }
+        testing::refusal(Options::read(&job(settings)))
     }
 
     #[test]

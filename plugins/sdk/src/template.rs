@@ -84,6 +84,7 @@ pub fn split_extension(name: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::refusal;
 
     const KNOWN: [&str; 2] = ["key", "date"];
 
@@ -104,10 +105,7 @@ mod tests {
 
     #[test]
     fn mistakes_name_the_setting_and_what_is_known() {
-        let text = |text| match Template::parse("name", text, &KNOWN) {
-            Err(Failure::Invalid(text)) => text,
-            other => panic!("{other:?}"),
-        };
+        let text = |text| refusal(Template::parse("name", text, &KNOWN));
         assert!(text("{kee}.csv").contains("\"name\"") && text("{kee}.csv").ends_with("known are {key}, {date}"));
         assert!(text("{key.csv").ends_with("a brace is not closed"));
     }

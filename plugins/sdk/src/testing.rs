@@ -1,6 +1,6 @@
 //! For the native tests of plugins.
 
-use crate::{Job, Moment, Setting};
+use crate::{Failure, Job, Moment, Setting};
 
 /// A job with these settings, the delivery key `k-1`, and nothing else of interest.
 pub fn job(settings: &[(&str, &str)]) -> Job {
@@ -18,5 +18,18 @@ pub fn job(settings: &[(&str, &str)]) -> Job {
         scope: vec![],
         settings: settings.collect(),
         extra: vec![],
+    }
+}
+
+/// The words in which a setting is refused; anything else ends the test.
+///
+/// # Panics
+///
+/// If it is not refused as [`Failure::Invalid`].
+#[expect(clippy::panic, reason = "for tests")]
+pub fn refusal<T: std::fmt::Debug>(read: Result<T, Failure>) -> String {
+    match read {
+        Err(Failure::Invalid(text)) => text,
+        other => panic!("it was not refused: {other:?}"),
     }
 }
