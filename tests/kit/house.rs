@@ -242,20 +242,29 @@ impl House {
     }
 
     pub async fn create_with(&self, scope: serde_json::Value) -> anyhow::Result<Uuid> {
+        self.create_job(NewJob { scope, ..Self::new_job() }).await
+    }
+
+    pub async fn create_job(&self, job: NewJob) -> anyhow::Result<Uuid> {
+        let id = job.id;
+        let created = store::create(&self.api, job).await?;
+        anyhow::ensure!(created == Creation::Created, "the job was not created: {created:?}");
+        Ok(id)
+    }
+
+    /// A job for its destination with nothing of interest.
+    pub fn new_job() -> NewJob {
         let id = Uuid::now_v7();
-        let job = NewJob {
+        NewJob {
             id,
             tenant: TENANT,
             destination: DESTINATION,
-            scope,
+            scope: serde_json::json!({}),
             not_before: None,
             priority: 0,
             delivery_key: id.simple().to_string(),
             created_by: "test".to_owned(),
-        };
-        let created = store::create(&self.api, job).await?;
-        anyhow::ensure!(created == Creation::Created, "the job was not created: {created:?}");
-        Ok(id)
+        }
     }
 
     /// The final name of a job under the default plan.

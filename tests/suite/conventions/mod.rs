@@ -14,9 +14,9 @@ use uuid::Uuid;
 use waybill::job::evidence::{Evidence, Receipt};
 use waybill::job::model::Job;
 use waybill::job::status::{EventKind, FailureReason, Status};
-use waybill::store::{self, Creation, NewJob, NewReplacement};
+use waybill::store::{self, NewJob, NewReplacement};
 use waybill::upkeep::Looked;
-use waybill_tests::house::{DESTINATION, Running, TENANT};
+use waybill_tests::house::{Running, TENANT};
 use waybill_tests::sftp_server::{Action, Behaviour, HardLink, When};
 use waybill_tests::{House, Plan, Reach, SftpServer};
 
@@ -54,19 +54,8 @@ impl Partner {
     }
 
     async fn deliver_with(&self, key: &str, scope: serde_json::Value) -> anyhow::Result<Job> {
-        let id = Uuid::now_v7();
-        let job = NewJob {
-            id,
-            tenant: TENANT,
-            destination: DESTINATION,
-            scope,
-            not_before: None,
-            priority: 0,
-            delivery_key: key.to_owned(),
-            created_by: "test".to_owned(),
-        };
-        assert_eq!(store::create(&self.house.api, job).await?, Creation::Created);
-        self.house.until_ended(id).await
+        let job = NewJob { scope, delivery_key: key.to_owned(), ..House::new_job() };
+        self.house.until_ended(self.house.create_job(job).await?).await
     }
 
     /// The replacement of a job whose person says that nothing can come of it any more, at its end.

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use sqlx::AssertSqlSafe;
-use uuid::Uuid;
 use waybill::job::status::Status;
 use waybill::remote::simulated::Behaviour;
-use waybill::store::{self, Creation, NewJob};
-use waybill_tests::house::{DESTINATION, PlannedQuery, TENANT};
+use waybill::store::NewJob;
+use waybill_tests::house::{PlannedQuery, TENANT};
 use waybill_tests::{Database, House, Plan, Reach, SftpServer};
 
 use super::{LANGUAGES, Language};
@@ -78,18 +77,8 @@ async fn delivered(language: Language, kinds: &[&str]) -> anyhow::Result<BTreeMa
     let house = House::before(&Reach::in_process(&server, password.path())?, plan).await?;
     let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
     for kind in kinds {
-        let id = Uuid::now_v7();
-        let job = NewJob {
-            id,
-            tenant: TENANT,
-            destination: DESTINATION,
-            scope: serde_json::json!({ "kind": kind }),
-            not_before: None,
-            priority: 0,
-            delivery_key: (*kind).to_owned(),
-            created_by: "test".to_owned(),
-        };
-        assert_eq!(store::create(&house.api, job).await?, Creation::Created);
+        let scope = serde_json::json!({ "kind": kind });
+        let id = house.create_job(NewJob { scope, delivery_key: (*kind).to_owned(), ..House::new_job() }).await?;
         let job = house.until_ended(id).await?;
         assert_eq!(job.status, Status::Completed, "{}, {kind}: {:?}", language.name, house.events(id).await?);
         // The day may change between two languages; the name must follow its own job's.

@@ -10,7 +10,7 @@ use waybill::app::Host;
 use waybill::config::Config;
 use waybill::job::model::Digests;
 use waybill::job::status::{EventKind, Status};
-use waybill::store::{self, Creation, NewJob};
+use waybill::store::{self, NewJob};
 use waybill::upkeep::{Registered, Registrar};
 use waybill_tests::house::{DESTINATION, TENANT};
 use waybill_tests::{House, Plan, Reach, Sshd, wait};
@@ -169,18 +169,7 @@ async fn plg_01_a_removed_bundle_leaves_its_jobs_queued_and_they_run_when_it_is_
     };
     wait::until("its wake-up", async || woken().await).await?;
     // A later job of a bundle that is served runs past it.
-    let id = Uuid::now_v7();
-    let job = NewJob {
-        id,
-        tenant: TENANT,
-        destination: OTHER,
-        scope: serde_json::json!({}),
-        not_before: None,
-        priority: 0,
-        delivery_key: id.simple().to_string(),
-        created_by: "test".to_owned(),
-    };
-    assert_eq!(store::create(&house.api, job).await?, Creation::Created);
+    let id = house.create_job(NewJob { destination: OTHER, ..House::new_job() }).await?;
     house.until(id, Status::Completed).await?;
     let left = house.job(waiting).await?;
     assert_eq!((left.status, left.attempt_count), (Status::Queued, 0));

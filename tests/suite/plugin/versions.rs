@@ -1,11 +1,10 @@
 //! Two versions of the contract side by side: a bundle that was built for an earlier one goes on delivering, and its two
 //! components need not be of the same one.
 
-use uuid::Uuid;
 use waybill::job::status::Status;
 use waybill::remote::simulated::Behaviour;
-use waybill::store::{self, Creation, NewJob};
-use waybill_tests::house::{DESTINATION, PlannedQuery, TENANT};
+use waybill::store::NewJob;
+use waybill_tests::house::PlannedQuery;
 use waybill_tests::{Database, House, Plan, Reach, SftpServer};
 
 use super::fixture::guest;
@@ -35,18 +34,7 @@ async fn delivered(builder: &'static str, destination: &'static str) -> anyhow::
     };
     let house = House::before(&Reach::in_process(&server, password.path())?, plan).await?;
     let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
-    let id = Uuid::now_v7();
-    let job = NewJob {
-        id,
-        tenant: TENANT,
-        destination: DESTINATION,
-        scope: serde_json::json!({}),
-        not_before: None,
-        priority: 0,
-        delivery_key: "K-1".to_owned(),
-        created_by: "test".to_owned(),
-    };
-    assert_eq!(store::create(&house.api, job).await?, Creation::Created);
+    let id = house.create_job(NewJob { delivery_key: "K-1".to_owned(), ..House::new_job() }).await?;
     let job = house.until_ended(id).await?;
     assert_eq!(job.status, Status::Completed, "{builder}, {destination}: {:?}", house.events(id).await?);
     let mut files = Vec::new();

@@ -23,14 +23,6 @@ async fn broken(contract: &str, publish: bool) -> anyhow::Result<Silent> {
     .await
 }
 
-async fn receipt(silent: &Silent) -> anyhow::Result<Receipt> {
-    let receipt = silent.evidence().await?.into_iter().rev().find_map(|one| match one {
-        Evidence::Receipt(receipt) => Some(receipt),
-        _ => None,
-    });
-    receipt.ok_or_else(|| anyhow::anyhow!("the attempt left no receipt"))
-}
-
 /// The receipt says under which name the file lies.
 fn named(receipt: &Receipt, temporary: &str) -> bool {
     let seen = receipt.temporary.as_ref();
@@ -42,7 +34,7 @@ async fn del_09_with_leave_the_temporary_of_a_failed_delivery_is_removed() -> an
     for publish in [false, true] {
         let silent = broken(ONE_STEP, publish).await?;
         assert_eq!(silent.stands().await?, NOT_DELIVERED);
-        assert_eq!(receipt(&silent).await?.temporary_removed, Some(true), "publish: {publish}");
+        assert_eq!(silent.receipt().await?.temporary_removed, Some(true), "publish: {publish}");
         assert_eq!((silent.server.read(&silent.temporary().await?), silent.removals().await?), (None, 1));
     }
     Ok(())
@@ -53,7 +45,7 @@ async fn del_09_without_leave_the_temporary_of_a_failed_delivery_is_named_and_le
     for publish in [false, true] {
         let silent = broken(NO_LEAVE, publish).await?;
         assert_eq!(silent.stands().await?, NOT_DELIVERED);
-        let (receipt, temporary) = (receipt(&silent).await?, silent.temporary().await?);
+        let (receipt, temporary) = (silent.receipt().await?, silent.temporary().await?);
         assert!(named(&receipt, &temporary), "publish: {publish}: {receipt:?}");
         assert_eq!(receipt.temporary_removed, None, "publish: {publish}");
         assert!(silent.server.read(&temporary).is_some());
@@ -74,7 +66,7 @@ async fn del_09_after_an_unanswered_publish_only_the_reconciler_removes_the_temp
     .await?;
     let temporary = silent.temporary().await?;
     assert_eq!(silent.stands().await?, UNKNOWN);
-    assert_eq!(receipt(&silent).await?.temporary_removed, None, "the worker tried");
+    assert_eq!(silent.receipt().await?.temporary_removed, None, "the worker tried");
     silent.house.recovery().await?.run_once().await?;
     assert_eq!(silent.removals().await?, 0, "somebody asked before the reconciler's look was due");
     assert!(silent.server.read(&temporary).is_some());
@@ -120,7 +112,7 @@ async fn del_09_a_linked_file_whose_temporary_name_stays_is_delivered_and_the_na
         })
         .await?;
         assert_eq!(silent.stands().await?, first, "{fault:?}");
-        let (receipt, temporary) = (receipt(&silent).await?, silent.temporary().await?);
+        let (receipt, temporary) = (silent.receipt().await?, silent.temporary().await?);
         assert!(named(&receipt, &temporary), "{fault:?}: {receipt:?}");
         assert_eq!(receipt.temporary_removed, Some(false), "{fault:?}");
         silent.looked().await?;

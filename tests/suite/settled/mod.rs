@@ -15,6 +15,7 @@ mod uploads;
 
 use std::time::Duration;
 
+use anyhow::Context;
 use uuid::Uuid;
 use waybill::job::evidence::{Evidence, Receipt};
 use waybill::job::model::Job;
@@ -149,13 +150,19 @@ impl Silent {
 
     /// The attempt's receipt, once its worker has recorded it.
     pub async fn until_receipt(&self) -> anyhow::Result<Receipt> {
-        wait::until("the attempt's evidence", async || {
-            Ok(self.evidence().await?.into_iter().find_map(|one| match one {
-                Evidence::Receipt(receipt) => Some(receipt),
-                _ => None,
-            }))
-        })
-        .await
+        wait::until("the attempt's evidence", async || self.recorded_receipt().await).await
+    }
+
+    /// The receipt of an attempt that has ended.
+    pub async fn receipt(&self) -> anyhow::Result<Receipt> {
+        self.recorded_receipt().await?.context("the attempt left no receipt")
+    }
+
+    async fn recorded_receipt(&self) -> anyhow::Result<Option<Receipt>> {
+        Ok(self.evidence().await?.into_iter().rev().find_map(|one| match one {
+            Evidence::Receipt(receipt) => Some(receipt),
+            _ => None,
+        }))
     }
 
     /// How the job stands.

@@ -1,6 +1,5 @@
 //! A publish that the partner's server refuses: when that proves that nothing was delivered, and when it does not.
 
-use waybill::job::evidence::{Evidence, Receipt};
 use waybill::job::status::EventKind;
 use waybill_tests::sftp_server::{Action, Behaviour, Fault, When};
 
@@ -44,15 +43,6 @@ async fn refused(behaviour: Behaviour, contract: &str, beside: Beside) -> anyhow
     .await
 }
 
-/// What the worker found at its end.
-async fn receipt(silent: &Silent) -> anyhow::Result<Receipt> {
-    let receipt = silent.evidence().await?.into_iter().rev().find_map(|one| match one {
-        Evidence::Receipt(receipt) => Some(receipt),
-        _ => None,
-    });
-    receipt.ok_or_else(|| anyhow::anyhow!("the attempt left no receipt"))
-}
-
 #[tokio::test]
 async fn del_03_a_refusal_with_everything_as_before_is_not_delivered() -> anyhow::Result<()> {
     let kept = format!("{TWO_STEPS}\nkeeps_seconds = 3600");
@@ -64,7 +54,7 @@ async fn del_03_a_refusal_with_everything_as_before_is_not_delivered() -> anyhow
         assert_eq!(silent.detail(EventKind::Finished).await?["proof"]["code"], "refused_and_unchanged", "{contract}");
         assert_eq!(silent.server.read(&silent.name()), None);
         // Nothing can be published any more, so the worker clears up what it sent.
-        assert_eq!(receipt(&silent).await?.temporary_removed, Some(true), "{contract}");
+        assert_eq!(silent.receipt().await?.temporary_removed, Some(true), "{contract}");
         assert_eq!(silent.server.read(&silent.temporary().await?), None);
     }
     Ok(())
@@ -128,7 +118,7 @@ async fn del_09_a_removal_that_the_server_did_not_confirm_is_on_record_as_tried(
         })
         .await?;
         assert_eq!(silent.stands().await?, NOT_DELIVERED, "{fault:?}");
-        assert_eq!(receipt(&silent).await?.temporary_removed, Some(false), "{fault:?}");
+        assert_eq!(silent.receipt().await?.temporary_removed, Some(false), "{fault:?}");
         let temporary = silent.temporary().await?;
         assert!(silent.server.read(&temporary).is_some(), "{fault:?}");
         assert_eq!(silent.removals().await?, 1, "{fault:?}: asked once");
