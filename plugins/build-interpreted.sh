@@ -43,7 +43,7 @@ tools_of() {
                 ;;
             python)
                 quietly python3 -m venv "$directory/venv"
-                quietly "$directory/venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$lock"
+                quietly "$directory/venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
                 ;;
         esac
         touch "$directory/complete"
@@ -61,7 +61,9 @@ javascript() {
 python() {
     local tool
     tool=$(tools_of python plugins/python/requirements.txt)
-    PYTHONDONTWRITEBYTECODE=1 quietly "$tool/venv/bin/componentize-py" --quiet --wit-path "$contract" --world "$2" \
+    # Without its script, whose first line holds the directory in which it was installed: checkouts are moved.
+    PYTHONDONTWRITEBYTECODE=1 quietly "$tool/venv/bin/python" -c 'import sys; from componentize_py import script; sys.exit(script())' \
+        --quiet --wit-path "$contract" --world "$2" \
         componentize --python-path "$(dirname "$1")" "$(basename "$1" .py)" --output "$3"
 }
 

@@ -110,7 +110,7 @@ servers() {
     rm -rf "$directory"
     mkdir -p "$directory"
     python3 -m venv "$directory"
-    "$directory/bin/pip" install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$list" >&2
+    "$directory/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$list" >&2
     printf '%s\n' "$digest" >"$directory/complete"
 }
 

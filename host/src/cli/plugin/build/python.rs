@@ -8,6 +8,9 @@ use super::steps::{Fault, Steps, answers};
 use super::tools;
 use crate::cli::plugin::template::Part;
 
+/// The compiler without its script, whose first line holds the directory in which it was installed: caches are moved.
+const COMPONENTIZE: &str = "import sys; from componentize_py import script; sys.exit(script())";
+
 pub(super) async fn build(steps: &Steps, bundle: &Path, part: Part, tools: &Path, into: &Path) -> Result<(), Fault> {
     if !answers("python3", &["-c", "import venv, ensurepip"]).await {
         return Err(anyhow::anyhow!(
@@ -25,26 +28,26 @@ pub(super) async fn build(steps: &Steps, bundle: &Path, part: Part, tools: &Path
         if let Some(said) = steps.run(what, &mut venv).await? {
             return Err(anyhow::anyhow!("python3 -m venv failed:\n{said}").into());
         }
-        let mut pip = Command::new(environment.join("bin/pip"));
-        pip.args(["install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r"]).arg(&lock);
+        let mut pip = Command::new(environment.join("bin/python"));
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r"])
+            .arg(&lock);
         match steps.run(what, &mut pip).await? {
             None => Ok(()),
             Some(said) => Err(anyhow::anyhow!("pip could not install {}:\n{said}", lock.display()).into()),
         }
     })
     .await?;
-    let program = directory.join("venv/bin/componentize-py");
-    if !program.exists() {
+    if !directory.join("venv/bin/componentize-py").exists() {
         return Err(Fault::Sources {
             what: format!("{} does not name componentize-py", lock.display()),
             said: String::new(),
         });
     }
-    let mut componentize = Command::new(program);
+    let mut componentize = Command::new(directory.join("venv/bin/python"));
     componentize
         .current_dir(&sources)
         .env("PYTHONDONTWRITEBYTECODE", "1")
-        .args(["--quiet", "--wit-path"])
+        .args(["-c", COMPONENTIZE, "--quiet", "--wit-path"])
         .arg(bundle.join("wit"))
         .args(["--world", part.name(), "componentize", "--python-path", ".", part.name(), "--output"])
         .arg(into);
