@@ -21,6 +21,7 @@ mod permissions;
 mod plugin;
 mod recovery;
 mod remote;
+mod remotes;
 mod settled;
 mod source;
 mod store;

@@ -19,7 +19,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use data_encoding::HEXLOWER_PERMISSIVE;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::line::Line;
+use crate::remote::line::Line;
 
 /// The largest packet that is accepted: what OpenSSH sends and takes at most, and what the library accepts.
 pub(super) const LARGEST_PACKET: usize = 256 * 1024;
@@ -161,7 +161,7 @@ fn names(mut fields: Fields<'_>) -> Option<Vec<u8>> {
 }
 
 /// The name itself, or an escaped spelling of a name that is not UTF-8.
-fn readable(name: &[u8]) -> Cow<'_, str> {
+pub(in crate::remote) fn readable(name: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(name) {
         return Cow::Borrowed(text);
     }
