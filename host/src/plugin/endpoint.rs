@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::destinations::At;
 use super::document::DocumentError;
 use crate::remote::{DirectoryEndpoint, Endpoint, SecretRef, SftpEndpoint};
 
 /// The keys that say it, as they were written.
-#[derive(Deserialize)]
 pub(super) struct Written {
     pub host: Option<String>,
     pub port: Option<u16>,

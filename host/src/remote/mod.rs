@@ -25,6 +25,7 @@ mod line;
 mod look;
 mod names;
 mod prove;
+mod readable;
 mod reader;
 mod requests;
 mod session;

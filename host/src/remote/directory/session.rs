@@ -17,9 +17,9 @@ use crate::job::facts::{Entry, Found};
 use crate::remote::endpoint::DirectoryEndpoint;
 use crate::remote::error::{ConnectError, PERMISSION_DENIED, RemoteError};
 use crate::remote::line::Line;
+use crate::remote::readable::readable;
 use crate::remote::requests::Requests;
 use crate::remote::session::{ServerFacts, SessionLimits};
-use crate::remote::sftp::normalise::readable;
 
 /// A session in a destination's directory.
 #[derive(Clone)]
