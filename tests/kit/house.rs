@@ -185,6 +185,15 @@ pub async fn compiling() -> anyhow::Result<std::fs::File> {
 impl House {
     /// Builds a house before this server.
     pub async fn before(reach: &Reach, plan: Plan) -> anyhow::Result<Self> {
+        let Reach { port, user, host_key, directory, secret } = reach;
+        let place = format!(
+            "host = '127.0.0.1'\nport = {port}\nuser = '{user}'\ndirectory = '{directory}'\nhost_keys = ['{host_key}']\n{secret}"
+        );
+        Self::at(&place, plan).await
+    }
+
+    /// Builds a house whose destination lies where these lines of `destinations.toml` say.
+    pub async fn at(place: &str, plan: Plan) -> anyhow::Result<Self> {
         let directory = TestDirectory::new("house")?;
         let database = Database::fresh().await?;
         let admin = database.admin().await?;
@@ -197,7 +206,6 @@ impl House {
             std::fs::copy(&from, partner.join(file)).with_context(|| format!("copying {}", from.display()))?;
         }
         std::fs::write(partner.join("partner.toml"), format!("partner = 'acme'\nrevision = 1\n{}", plan.manifest))?;
-        let Reach { port, user, host_key, directory: folder, secret } = reach;
         let rules_and_settings = &plan.destination;
         let own = PlannedQuery {
             url: database.url(),
@@ -207,8 +215,7 @@ impl House {
         std::fs::write(
             partner.join("destinations.toml"),
             format!(
-                "[[destination]]\nid = '{DESTINATION}'\nname = 'acme'\ntenant = '{TENANT}'\nhost = '127.0.0.1'\nport = {port}\n\
-                 user = '{user}'\ndirectory = '{folder}'\nhost_keys = ['{host_key}']\n{secret}\n{rules_and_settings}\n\
+                "[[destination]]\nid = '{DESTINATION}'\nname = 'acme'\ntenant = '{TENANT}'\n{place}\n{rules_and_settings}\n\
                  [destination.queries.rows]\nurl = '{url}'\nsql = '{sql}'\n"
             ),
         )?;

@@ -23,6 +23,7 @@ mod plugin;
 mod recovery;
 mod remote;
 mod servers;
+mod remotes;
 mod settled;
 mod source;
 mod store;

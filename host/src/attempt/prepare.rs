@@ -161,11 +161,10 @@ async fn authorize(record: &dyn Record, prepared: &Prepared) -> Result<(), End> 
 
 /// Where the final name lies: its folder, as the server resolves it, and its last part.
 fn place(work: &Work, session: &Session, name: &str) -> Place {
-    let endpoint = &work.destination.endpoint;
     let (folder, last) = name.rsplit_once('/').map_or(("", name), |(folder, last)| (folder, last));
     let root = session.server().directory.trim_end_matches('/');
     Place {
-        endpoint: format!("{}:{}", endpoint.host, endpoint.port),
+        endpoint: work.destination.endpoint.server(),
         directory: if folder.is_empty() { root.to_owned() } else { format!("{root}/{folder}") },
         last_part: last.to_owned(),
         reused: work.bundle.manifest.contract.names_reused,

@@ -63,7 +63,7 @@ pub struct NotRecorded {
 /// Where the names of this attempt lie. No two delivery keys get the same final name there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Host and port of the partner's server.
+    /// What tells the partner's server from others, such as host and port.
     pub endpoint: String,
     /// The final name's directory, as the server resolves it.
     pub directory: String,

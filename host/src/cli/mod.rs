@@ -16,6 +16,7 @@ mod serve;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -98,6 +99,9 @@ impl Ended {
     }
 }
 
+/// How long what is still blocked at the end may take.
+const LEAVE_WITHIN: Duration = Duration::from_secs(5);
+
 /// Runs the command of this process.
 pub fn main() -> ExitCode {
     let Cli { common, command } = Cli::parse();
@@ -110,7 +114,10 @@ pub fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return failed(output, &anyhow::Error::new(error).context("the runtime could not be started")),
     };
-    match runtime.block_on(run(&common, &output, command)) {
+    let ended = runtime.block_on(run(&common, &output, command));
+    // A call to a share that hangs keeps its thread, and must not keep the process.
+    runtime.shutdown_timeout(LEAVE_WITHIN);
+    match ended {
         Ok(ended) => ExitCode::from(ended.code()),
         Err(error) => failed(output, &error),
     }

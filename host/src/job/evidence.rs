@@ -12,13 +12,13 @@ use super::facts::Listing;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PublishForm {
-    /// `hardlink@openssh.com` to the final name, seen there, then the temporary is removed.
+    /// A hard link (over SFTP `hardlink@openssh.com`) to the final name, seen there, then the temporary is removed.
     Link,
     /// RENAME on a server that was shown to refuse an existing name.
     Rename,
     /// Exclusive create of the final name plus a trigger file, by contract. There is no temporary.
     ExclusiveCreate,
-    /// `posix-rename@openssh.com`: overwrites, by agreement only.
+    /// A POSIX rename (over SFTP `posix-rename@openssh.com`): overwrites, by agreement only.
     PosixRename,
     /// RENAME on a server that was shown to replace: overwrites, by agreement only.
     RenameOver,

@@ -12,12 +12,13 @@ use sha2::Digest as _;
 use uuid::Uuid;
 
 use super::document::{Document, DocumentError};
+use super::endpoint;
 use super::manifest::Manifest;
 use super::measure::Meter;
 use crate::job::facts::Sha256;
 use crate::job::model::Digests;
 use crate::policy::DestinationRules;
-use crate::remote::{Endpoint, SecretRef};
+use crate::remote::Endpoint;
 use crate::source::{Database, Queries, Query, Rows, SourceError, check_query};
 
 pub(super) const FILE: &str = "destinations.toml";
@@ -99,16 +100,18 @@ struct WrittenDestination {
     id: Uuid,
     name: String,
     tenant: Uuid,
-    host: String,
-    #[serde(default = "ssh_port")]
-    port: u16,
-    user: String,
-    directory: String,
-    host_keys: Vec<String>,
+    // Where it lies; not a table of its own, so that unknown keys are still found out.
+    host: Option<String>,
+    port: Option<u16>,
+    user: Option<String>,
+    directory: Option<String>,
+    host_keys: Option<Vec<String>>,
     key_file: Option<PathBuf>,
     key_env: Option<String>,
     password_file: Option<PathBuf>,
     password_env: Option<String>,
+    path: Option<PathBuf>,
+    marker: Option<String>,
     #[serde(default)]
     settings: BTreeMap<String, String>,
     #[serde(default)]
@@ -124,10 +127,6 @@ struct WrittenQuery {
     url: Option<String>,
     url_file: Option<PathBuf>,
     url_env: Option<String>,
-}
-
-const fn ssh_port() -> u16 {
-    22
 }
 
 /// Reads and checks the destinations of a bundle.
@@ -153,13 +152,13 @@ pub(super) fn parse(text: &str, shared: &Shared<'_>) -> Result<Vec<Destination>,
 }
 
 /// Where in the document a destination stands.
-struct At<'a> {
+pub(super) struct At<'a> {
     document: &'a Document<'a>,
     index: String,
 }
 
 impl At<'_> {
-    fn fault(&self, path: &[&str], what: impl Into<String>) -> DocumentError {
+    pub(super) fn fault(&self, path: &[&str], what: impl Into<String>) -> DocumentError {
         let whole: Vec<&str> = ["destination", self.index.as_str()].into_iter().chain(path.iter().copied()).collect();
         self.document.fault(&whole, what)
     }
@@ -188,21 +187,23 @@ fn refuse_inline_secrets(document: &Document<'_>) -> Result<(), DocumentError> {
 }
 
 fn destination(one: WrittenDestination, at: &At<'_>, shared: &Shared<'_>) -> Result<Destination, DocumentError> {
-    for (key, value) in [("name", &one.name), ("host", &one.host), ("user", &one.user), ("directory", &one.directory)] {
-        if value.trim().is_empty() {
-            return Err(at.fault(&[key], format!("`{key}` is empty; say it (the login's own directory is `.`)")));
-        }
+    if one.name.trim().is_empty() {
+        return Err(at.fault(&["name"], "`name` is empty; say it"));
     }
-    if one.port == 0 {
-        return Err(at.fault(&["port"], "port 0 is no port; SSH's is 22"));
-    }
-    if one.host_keys.iter().all(|key| key.trim().is_empty()) {
-        return Err(at.fault(
-            &["host_keys"],
-            "without a host key the host cannot know that it talks to the partner; ask the partner for it, or take it with ssh-keyscan and have it confirmed",
-        ));
-    }
-    let secret = secret(&one, at, shared.directory)?;
+    let written = endpoint::Written {
+        host: one.host,
+        port: one.port,
+        user: one.user,
+        directory: one.directory,
+        host_keys: one.host_keys,
+        key_file: one.key_file,
+        key_env: one.key_env,
+        password_file: one.password_file,
+        password_env: one.password_env,
+        path: one.path,
+        marker: one.marker,
+    };
+    let endpoint = endpoint::endpoint(written, at, shared.directory)?;
     let mut queries = BTreeMap::new();
     for (name, query) in one.queries {
         let path = ["queries", name.as_str()];
@@ -215,14 +216,6 @@ fn destination(one: WrittenDestination, at: &At<'_>, shared: &Shared<'_>) -> Res
     }
     let mut settings = shared.manifest.options.clone();
     settings.extend(one.settings);
-    let endpoint = Endpoint {
-        host: one.host,
-        port: one.port,
-        user: one.user,
-        directory: one.directory,
-        host_keys: one.host_keys,
-        secret,
-    };
     let digests = digests(shared, &one.name, one.tenant, &endpoint, &settings, &queries)
         .map_err(|error| at.fault(&[], format!("it cannot be digested: {error}")))?;
     Ok(Destination {
@@ -237,27 +230,6 @@ fn destination(one: WrittenDestination, at: &At<'_>, shared: &Shared<'_>) -> Res
         source: Arc::new(Queries::new(one.tenant, queries)),
         meter: None,
     })
-}
-
-fn secret(one: &WrittenDestination, at: &At<'_>, directory: &Path) -> Result<SecretRef, DocumentError> {
-    let given = [
-        one.key_file.as_ref().map(|path| SecretRef::KeyFile(directory.join(path))),
-        one.key_env.clone().map(SecretRef::KeyEnv),
-        one.password_file.as_ref().map(|path| SecretRef::PasswordFile(directory.join(path))),
-        one.password_env.clone().map(SecretRef::PasswordEnv),
-    ];
-    let mut given = given.into_iter().flatten();
-    match (given.next(), given.next()) {
-        (Some(secret), None) => Ok(secret),
-        (None, _) => Err(at.fault(
-            &["user"],
-            "nothing says how to log in: name the secret with one of key_file, key_env, password_file, password_env",
-        )),
-        (Some(_), Some(_)) => Err(at.fault(
-            &["user"],
-            "there are several ways to log in: keep one of key_file, key_env, password_file, password_env",
-        )),
-    }
 }
 
 fn database(query: &WrittenQuery, directory: &Path) -> Result<Database, String> {
@@ -289,11 +261,8 @@ fn carries_password(url: &str) -> bool {
 struct Digested<'a> {
     name: &'a str,
     tenant: Uuid,
-    host: &'a str,
-    port: u16,
-    user: &'a str,
-    directory: &'a str,
-    host_keys: &'a [String],
+    #[serde(flatten)]
+    endpoint: endpoint::Digested<'a>,
     names: [String; 2],
     settings: &'a BTreeMap<String, String>,
     queries: BTreeMap<&'a str, &'a str>,
@@ -311,11 +280,7 @@ fn digests(
     let digested = Digested {
         name,
         tenant,
-        host: &endpoint.host,
-        port: endpoint.port,
-        user: &endpoint.user,
-        directory: &endpoint.directory,
-        host_keys: &endpoint.host_keys,
+        endpoint: endpoint::Digested::of(endpoint),
         names: [manifest.names.final_name.to_string(), manifest.names.temporary.to_string()],
         settings,
         queries: queries.iter().map(|(name, query)| (name.as_str(), query.sql.as_str())).collect(),
@@ -339,6 +304,7 @@ fn canonical_digest(value: &impl Serialize) -> Result<String, serde_json::Error>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::remote::{DirectoryEndpoint, SecretRef};
 
     const ONE: &str = "[[destination]]\n\
         id = '018f0000-0000-7000-8000-000000000001'\n\
@@ -367,10 +333,33 @@ mod tests {
     fn a_destination_is_read_with_defaults_and_merged_settings() {
         let text = format!("{ONE}[destination.settings]\nheader = 'no'\n{QUERY}");
         let one = &read(&text).unwrap()[0];
-        assert_eq!(one.endpoint.port, 22);
-        assert!(matches!(&one.endpoint.secret, SecretRef::KeyFile(path) if path == Path::new("/partners/acme/id")));
+        let Endpoint::Sftp(endpoint) = &one.endpoint else { panic!("{}", one.endpoint) };
+        assert_eq!((endpoint.port, one.endpoint.to_string().as_str()), (22, "us@sftp.acme.example:22, in"));
+        assert!(matches!(&endpoint.secret, SecretRef::KeyFile(path) if path == Path::new("/partners/acme/id")));
         assert_eq!(one.settings, [("header".to_owned(), "no".to_owned()), ("separator".to_owned(), ";".to_owned())]);
         assert_eq!(one.queries, ["contacts"]);
+    }
+
+    const OUTBOX: &str = "[[destination]]\n\
+        id = '018f0000-0000-7000-8000-000000000001'\n\
+        name = 'Acme share'\n\
+        tenant = '018f0000-0000-7000-8000-0000000000aa'\n\
+        path = '/srv/outbox'\n";
+
+    #[test]
+    fn a_directory_of_this_machine_is_a_destination_too() {
+        let one = |text: &str| read(text).unwrap()[0].clone();
+        let plain = one(OUTBOX);
+        let path = PathBuf::from("/srv/outbox");
+        assert_eq!(plain.endpoint, Endpoint::Directory(DirectoryEndpoint { path: path.clone(), marker: None }));
+        let marked = one(&format!("{OUTBOX}marker = '.mounted'\n"));
+        let marker = Some(".mounted".to_owned());
+        assert_eq!(marked.endpoint, Endpoint::Directory(DirectoryEndpoint { path, marker }));
+        let elsewhere = one(&OUTBOX.replace("outbox", "other"));
+        assert_ne!(plain.digests.settings, marked.digests.settings);
+        assert_ne!(plain.digests.settings, elsewhere.digests.settings);
+        // Final names are told apart by the directory, not by its server.
+        assert_eq!(plain.endpoint.server(), elsewhere.endpoint.server());
     }
 
     #[test]
@@ -409,6 +398,13 @@ mod tests {
             ),
             (format!("{ONE}{}", QUERY.replace("url_env = 'CONTACTS_URL'\n", "")), 10, "has no database"),
             (ONE.replace("-0000000000aa", ""), 4, "UUID"),
+            (ONE.replace("host = 'sftp.acme.example'\n", ""), 1, "`host` is missing"),
+            (ONE.replace("user = 'us'\n", ""), 1, "`user` is missing"),
+            (format!("{ONE}path = '/hunter2'\n"), 10, "keep `host`"),
+            (format!("{ONE}marker = 'hunter2'\n"), 10, "take it out"),
+            (OUTBOX.replace("/srv/outbox", "hunter2"), 5, "absolute"),
+            (format!("{OUTBOX}user = 'hunter2'\n"), 6, "`user` is for an SFTP server"),
+            (format!("{OUTBOX}marker = '../hunter2'\n"), 6, "name of a file"),
         ];
         for (text, line, part) in cases {
             let error = read(text).unwrap_err();

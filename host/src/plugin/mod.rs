@@ -16,6 +16,7 @@ mod call;
 mod component;
 mod destinations;
 mod document;
+mod endpoint;
 mod engine;
 mod error;
 mod examine;

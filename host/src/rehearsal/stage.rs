@@ -25,7 +25,9 @@ use crate::job::names::NamePattern;
 use crate::job::verdict::Conclusion;
 use crate::plugin::{Bundle, Destination, Measured, Meter};
 use crate::remote::simulated::{Action, SftpServer, SimulatedError, When, resolve, ssh};
-use crate::remote::{self, Endpoint, Names, Proof, ScratchNames, SecretRef, Session, SessionLimits, Sessions};
+use crate::remote::{
+    self, Endpoint, Names, Proof, ScratchNames, SecretRef, Session, SessionLimits, Sessions, SftpEndpoint,
+};
 use crate::spool::Spool;
 
 /// The attempt whose builds are compared: two builds for one attempt have nothing in which they may differ.
@@ -74,14 +76,14 @@ pub(super) fn job(case: &Case, attempt: Uuid) -> ClaimedJob {
 impl Stage {
     /// A destination at a port of this machine; 0 for calls that reach nothing.
     pub fn destination(&self, port: u16, host_key: &str, meter: Meter) -> Destination {
-        let endpoint = Endpoint {
+        let endpoint = Endpoint::Sftp(SftpEndpoint {
             host: "127.0.0.1".to_owned(),
             port,
             user: ssh::USER.to_owned(),
             directory: ".".to_owned(),
             host_keys: vec![host_key.to_owned()],
             secret: SecretRef::PasswordFile(self.password.clone()),
-        };
+        });
         let rows = Arc::new(RowFiles(self.case.rows.clone()));
         self.bundle.rehearsed_at(endpoint, &self.case.settings, rows, meter)
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::RemoteError;
 use super::prove::{Proof, ScratchNames, Shown, prove};
-use super::sftp::Session;
+use super::session::Session;
 use crate::job::facts::{Entry, Found};
 
 /// More entries than this are not counted.

@@ -11,9 +11,17 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ConnectError;
 
-/// One destination's server, as the operator's `destinations.toml` names it.
+/// One destination's place, as the operator's `destinations.toml` names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Endpoint {
+#[serde(rename_all = "snake_case")]
+pub enum Endpoint {
+    Sftp(SftpEndpoint),
+    Directory(DirectoryEndpoint),
+}
+
+/// A directory on an SFTP server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SftpEndpoint {
     pub host: String,
     pub port: u16,
     pub user: String,
@@ -22,6 +30,44 @@ pub struct Endpoint {
     /// OpenSSH public keys or SHA256 fingerprints; the server must present one of them.
     pub host_keys: Vec<String>,
     pub secret: SecretRef,
+}
+
+/// A directory of the machine that a worker runs on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectoryEndpoint {
+    /// Absolute. Every worker that serves the destination must see the same directory there.
+    pub path: PathBuf,
+    /// A file that the directory must hold: where it is missing, what belongs there is not mounted.
+    pub marker: Option<String>,
+}
+
+impl Endpoint {
+    /// What tells the server from others: a final name is given once in it. All directories are in one, and are told apart
+    /// by their paths.
+    pub fn server(&self) -> String {
+        match self {
+            Self::Sftp(endpoint) => endpoint.server(),
+            Self::Directory(_) => "file://".to_owned(),
+        }
+    }
+}
+
+impl SftpEndpoint {
+    pub(super) fn server(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+}
+
+/// For people.
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sftp(SftpEndpoint { host, port, user, directory, .. }) => {
+                write!(f, "{user}@{host}:{port}, {directory}")
+            }
+            Self::Directory(DirectoryEndpoint { path, .. }) => write!(f, "{}", path.display()),
+        }
+    }
 }
 
 /// Where the credential is to be found when a connection is made.

@@ -1,6 +1,6 @@
 //! What can go wrong at a partner's server, sorted by what it means for the delivery.
 //!
-//! The sorting happens where the cause is known, in [`super::sftp`]; nothing above reads an error's text to decide.
+//! The sorting happens where the cause is known, in [`super::sftp`] and [`super::directory`]; nothing above reads an error's text to decide.
 
 use super::endpoint::SecretRef;
 
@@ -19,8 +19,8 @@ pub enum RemoteError {
     /// The request never reached the wire.
     #[error("nothing was sent: {why}")]
     NotSent { why: String },
-    /// The partner's server answered no. `code` is the raw status code of its protocol; `None` where the host itself
-    /// found the server's work wanting, such as a size that differs.
+    /// The partner's server answered no. `code` is the raw status code of SFTP, which a directory answers in too; `None`
+    /// where the host itself found the server's work wanting, such as a size that differs.
     #[error("the partner's server refused{}: {text}", code_in_words(*.code))]
     Refused { code: Option<u32>, text: String },
     /// The request may have taken effect, now or later.
@@ -39,6 +39,8 @@ pub(super) const OP_UNSUPPORTED: u32 = 8;
 /// `SSH_FX_NO_SPACE_ON_FILESYSTEM` and `SSH_FX_QUOTA_EXCEEDED`, of later versions, which some servers send in version 3.
 pub(super) const NO_SPACE: u32 = 14;
 pub(super) const QUOTA_EXCEEDED: u32 = 15;
+/// `SSH_FX_FILE_ALREADY_EXISTS`, likewise.
+pub(super) const FILE_ALREADY_EXISTS: u32 = 11;
 
 impl RemoteError {
     /// True if the server said that the name does not exist.
@@ -64,26 +66,26 @@ fn code_in_words(code: Option<u32>) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
     /// It may pass by itself: look again later.
-    #[error("{host}:{port} cannot be reached: {why}; check the address in destinations.toml and the way there")]
-    Unreachable { host: String, port: u16, why: String },
+    #[error("{server} cannot be reached: {why}; check the address in destinations.toml and the way there")]
+    Unreachable { server: String, why: String },
     /// The server's key is none of those that are pinned.
     #[error(
-        "{host}:{port} presented the host key {fingerprint}, which is not pinned; if the partner confirms it, add \
+        "{server} presented the host key {fingerprint}, which is not pinned; if the partner confirms it, add \
          \"{line}\" to `host_keys` of this destination in destinations.toml"
     )]
-    HostKey { host: String, port: u16, fingerprint: String, line: String },
+    HostKey { server: String, fingerprint: String, line: String },
     /// The server does not accept the credential.
     #[error(
-        "{host}:{port} does not accept user {user:?} with the {secret}; it would take: {accepts}. Have the partner \
+        "{server} does not accept user {user:?} with the {secret}; it would take: {accepts}. Have the partner \
          check the account, or correct `user` or the secret in destinations.toml"
     )]
-    Credential { host: String, port: u16, user: String, secret: SecretRef, accepts: String },
+    Credential { server: String, user: String, secret: SecretRef, accepts: String },
     /// The secret could not be had on this host.
     #[error("the {secret} cannot be used: {why}")]
     SecretMissing { secret: SecretRef, why: String },
     /// The other side speaks, but not what was agreed.
-    #[error("{host}:{port} cannot serve this destination: {why}")]
-    Protocol { host: String, port: u16, why: String },
+    #[error("{server} cannot serve this destination: {why}")]
+    Protocol { server: String, why: String },
 }
 
 impl ConnectError {

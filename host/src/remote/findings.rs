@@ -179,7 +179,7 @@ fn overwriting(about: &About<'_>) -> Option<Finding> {
     let reference = about.contract.overwrites_last.as_ref()?;
     Some(match choose_form(about.proof, about.contract, true) {
         Some(PublishForm::PosixRename) => {
-            agrees("overwrites_last", "posix-rename@openssh.com replaced an existing file in one step")
+            agrees("overwrites_last", "a POSIX rename replaced an existing file in one step")
         }
         Some(_) => agrees("overwrites_last", "RENAME replaced an existing file"),
         None => contradicts(
@@ -252,6 +252,12 @@ fn looking(about: &About<'_>, seen: &Seen) -> Vec<Finding> {
                 "ask the partner to let us list it, or create it",
             )
         });
+    }
+    if about.banner.contains("NFS") && contract.settle.is_none() {
+        found.push(noted(
+            "settle_seconds",
+            "a look at a share on NFS may show what this machine remembers; without `settle_seconds` it is believed at once, unless the share is mounted with lookupcache=none,noac",
+        ));
     }
     if contract.name_and_size_identify {
         found.push(if seen.tells_size {
@@ -425,6 +431,18 @@ mod tests {
             assert!(publish.sentence.contains(part), "{publish:?}");
         }
         assert!(found[1].sentence.contains("nothing is ever delivered by one"), "{found:?}");
+    }
+
+    #[test]
+    fn a_share_that_remembers_is_noted_unless_the_contract_waits() {
+        let (proof, seen) = (proof(LINKS), seen(true, true));
+        let noted = |banner: &str, contract: &str| {
+            let contract: Contract = toml::from_str(contract).unwrap();
+            let about = About { banner, proof: &proof, seen: Some(&seen), contract: &contract, one_folder: true };
+            findings(&about).iter().any(|one| one.about == "settle_seconds" && one.stands == Standing::Noted)
+        };
+        assert!(noted("a directory on NFS", ""));
+        assert!(!noted("a directory on NFS", "settle_seconds = 60") && !noted("a directory on ext4", ""));
     }
 
     #[test]

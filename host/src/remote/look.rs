@@ -2,7 +2,7 @@
 
 use tracing::debug;
 
-use super::sftp::Session;
+use super::session::Session;
 use crate::job::facts::{Entry, Found, Listing};
 
 /// Looks at a name, and hashes its content by reading it back if it is at most `read_back_up_to` bytes long. Absent

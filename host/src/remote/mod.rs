@@ -1,7 +1,7 @@
 //! The partner's server: the only place from which anything reaches it.
 //!
-//! In the order of an attempt: an [`Endpoint`] says where and with which secret; [`Sessions`] opens a [`Session`] or
-//! hands out the one kept from the last job; [`Names`] says all that this attempt may touch; a [`Reader`] looks, for a
+//! In the order of an attempt: an [`Endpoint`] says where and with which secret; [`Sessions`] opens a [`Session`], over
+//! [`sftp`] or in a [`directory`], or hands out the one kept from the last job; [`Names`] says all that this attempt may touch; a [`Reader`] looks, for a
 //! plugin, and [`look`] looks for the host; a [`Writer`], which exists only after cutoff 2, sends and publishes. The
 //! [`gate`] decides every one of a plugin's calls; [`Fence`] and [`Journal`] are how it reaches the job's record.
 //! [`prove`] shows beforehand which form of publishing a server really keeps, [`check`] looks at the rest, and [`findings`]
@@ -15,21 +15,27 @@
 //! Not promised: that a server's yes is true. Whoever needs to know looks again.
 
 mod check;
+pub mod directory;
 mod endpoint;
 mod error;
 mod findings;
 pub mod gate;
 mod journal;
+mod line;
 mod look;
 mod names;
 mod prove;
+mod readable;
 mod reader;
+mod requests;
+mod session;
+mod sessions;
 pub mod sftp;
 pub mod simulated;
 mod writer;
 
 pub use check::{Check, Seen, check};
-pub use endpoint::{Endpoint, SecretRef};
+pub use endpoint::{DirectoryEndpoint, Endpoint, SecretRef, SftpEndpoint};
 pub use error::{ConnectError, RemoteError};
 pub use findings::{About, Finding, Standing, findings};
 pub use gate::Licence;
@@ -38,5 +44,6 @@ pub use look::look;
 pub use names::{AuxiliaryName, Names};
 pub use prove::{Proof, ScratchNames, Shown, choose_form, prove};
 pub use reader::Reader;
-pub use sftp::{CreateError, ServerFacts, Session, SessionLimits, Sessions};
+pub use session::{CreateError, ServerFacts, Session, SessionLimits};
+pub use sessions::Sessions;
 pub use writer::{Sending, Sent, Writer, WriterParts};

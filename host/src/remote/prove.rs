@@ -10,7 +10,7 @@ use tracing::warn;
 use uuid::Uuid;
 
 use super::error::RemoteError;
-use super::sftp::Session;
+use super::session::Session;
 use crate::job::contract::Contract;
 use crate::job::evidence::PublishForm;
 use crate::job::facts::{Entry, Found};
@@ -35,7 +35,7 @@ pub struct Proof {
     pub rename_refuses: Shown,
     /// RENAME replaces the file of an existing name.
     pub rename_replaces: Shown,
-    /// `posix-rename@openssh.com` replaces the file of an existing name.
+    /// A POSIX rename (over SFTP `posix-rename@openssh.com`) replaces the file of an existing name.
     pub posix_rename_replaces: Shown,
     /// Scratch names that could not be removed again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -178,14 +178,14 @@ impl Trial<'_> {
         let rename_moves =
             Shown::new(there, &free, if there { "the file has its new name" } else { "the file was not moved" });
 
-        let posix_rename_replaces = if self.session.offers("posix-rename@openssh.com") {
+        let posix_rename_replaces = if let Some(why) = self.session.lacks_posix_rename() {
+            Shown::not_tried(why)
+        } else {
             self.session.create(third, THIRD.to_vec()).await.map_err(|failed| failed.error)?;
             let target = if there { moved } else { first };
             let over = answered(self.session.posix_rename(third, target).await)?;
             let replaced = over.is_ok() && self.holds(target, THIRD).await? && self.is_absent(third).await?;
             Shown::new(replaced, &over, if replaced { "the file was replaced" } else { "nothing was replaced" })
-        } else {
-            Shown::not_tried("the server does not offer posix-rename@openssh.com")
         };
         Ok(Proof {
             fingerprint: self.session.server().fingerprint(),
@@ -202,8 +202,8 @@ impl Trial<'_> {
     }
 
     async fn link(&self, first: &str, second: &str, linked: &str) -> Result<(Shown, Shown), RemoteError> {
-        if !self.session.offers("hardlink@openssh.com") {
-            let not_offered = Shown::not_tried("the server does not offer hardlink@openssh.com");
+        if let Some(why) = self.session.lacks_hardlink() {
+            let not_offered = Shown::not_tried(why);
             return Ok((not_offered.clone(), not_offered));
         }
         let free = answered(self.session.hardlink(first, linked).await)?;

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::RemoteError;
 use super::gate::shown;
 use super::names::Names;
-use super::sftp::Session;
+use super::session::Session;
 use crate::job::facts::{Entry, Found};
 
 /// A directory is listed up to this many entries at once.

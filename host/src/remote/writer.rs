@@ -17,7 +17,7 @@ use super::error::RemoteError;
 use super::gate::{Call, Gate, Grant, Licence, Step};
 use super::journal::{Fence, Journal};
 use super::names::Names;
-use super::sftp::{CreateError, Session};
+use super::session::{CreateError, Session};
 use crate::job::evidence::{Answer, AuxiliaryPut, PublishForm};
 use crate::job::facts::{Entry, Found};
 use crate::spool::SpoolFile;

@@ -227,7 +227,7 @@ fn joined(bundle: &Bundle, destination: &Destination) -> serde_json::Result<Join
         contract: serde_json::to_value(&bundle.manifest.contract)?,
         rules: serde_json::to_value(&destination.rules)?,
         digests: serde_json::to_value(&destination.digests)?,
-        endpoint: format!("{}:{}", destination.endpoint.host, destination.endpoint.port),
+        endpoint: destination.endpoint.server(),
     })
 }
 

@@ -112,6 +112,40 @@ async fn plg_01_a_partner_is_checked_shown_and_enabled() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
+async fn plg_01_a_directory_is_checked_shown_and_enabled_as_a_server_is() -> anyhow::Result<()> {
+    let around = tempfile::tempdir()?;
+    let outbox = around.path().join("outbox");
+    let house = House::at(&format!("path = '{}'\nmarker = '.mounted'", outbox.display()), Plan::default()).await?;
+    check(&house).await?.says(4, &["NotPossible", "outbox cannot serve", "does not exist; create it"]);
+    std::fs::create_dir(&outbox)?;
+    check(&house).await?.says(5, &["NotPossible", "outbox cannot be reached", ".mounted", "is not mounted"]);
+    enable(&house).await?.says(4, &["Refused", "is not mounted"]);
+    std::fs::write(outbox.join(".mounted"), b"")?;
+    let checked = check(&house).await?;
+    checked.says(
+        0,
+        &[
+            "Agrees: nothing that was seen contradicts the contract",
+            "a directory on ",
+            "free space",
+            "1 entries",
+            "agrees       publish: a file gets its final name by a hard link",
+            "agrees       may_remove_temporaries",
+            "agrees       reading back",
+        ],
+    );
+    assert!(!checked.said.contains("extensions"), "{}", checked.said);
+    assert_eq!(std::fs::read_dir(&outbox)?.count(), 1, "scratch files are left");
+    enable(&house).await?.says(0, &["Enabled"]);
+    let shown = waybill(&house, &["partner", "show", "acme"]).await?;
+    shown.says(0, &["acme, revision 1", &format!("{}", outbox.display()), "agrees (", "rows"]);
+    assert!(!shown.said.contains("logs in by"), "{}", shown.said);
+    let json = waybill(&house, &["partner", "show", "acme", "--json"]).await?.json()?;
+    assert_eq!(json["destinations"][0]["secret"], Value::Null);
+    Ok(())
+}
+
+#[tokio::test]
 async fn plg_01_the_switch_is_recorded_with_who_and_why_and_holds_jobs() -> anyhow::Result<()> {
     let server = Sshd::start().await?;
     let house = House::before(&Reach::openssh(&server)?, Plan::default()).await?;

@@ -24,7 +24,7 @@ pub fn kinds(events: &[AttemptEvent]) -> Vec<EventKind> {
 }
 
 /// The evidence of a job's events, in order.
-fn evidence(events: &[AttemptEvent]) -> anyhow::Result<Vec<Evidence>> {
+pub fn evidence(events: &[AttemptEvent]) -> anyhow::Result<Vec<Evidence>> {
     events
         .iter()
         .filter(|event| event.kind == EventKind::DeliveryEvidence)

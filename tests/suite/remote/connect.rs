@@ -3,14 +3,18 @@
 use std::time::Duration;
 
 use uuid::Uuid;
-use waybill::remote::{ConnectError, Endpoint, SecretRef, Session, SessionLimits, Sessions};
+use waybill::remote::{ConnectError, Endpoint, SecretRef, Session, SessionLimits, Sessions, SftpEndpoint};
 use waybill_tests::sftp_server::{Behaviour, Fault, When};
 use waybill_tests::{Sshd, sftp_server::Action};
 
 use super::{Partner, openssh_endpoint, private_file};
 
-async fn refusal(endpoint: &Endpoint) -> ConnectError {
-    match Session::connect(endpoint, &SessionLimits::default()).await {
+async fn connect(endpoint: &SftpEndpoint) -> Result<Session, ConnectError> {
+    Session::connect(&Endpoint::Sftp(endpoint.clone()), &SessionLimits::default()).await
+}
+
+async fn refusal(endpoint: &SftpEndpoint) -> ConnectError {
+    match connect(endpoint).await {
         Err(error) => error,
         Ok(_) => panic!("the session was opened"),
     }
@@ -29,7 +33,7 @@ async fn del_08_an_unknown_host_key_is_named_with_the_line_that_would_admit_it()
     // Both forms that the sentence shows are what mends it.
     for line in [line.clone(), fingerprint.clone()] {
         endpoint.host_keys = vec![line];
-        let session = Session::connect(&endpoint, &SessionLimits::default()).await?;
+        let session = connect(&endpoint).await?;
         assert!(session.server().banner.starts_with("SSH-2.0-OpenSSH"), "{}", session.server().banner);
         assert_eq!(session.server().directory, sshd.files().to_string_lossy());
     }
@@ -69,7 +73,7 @@ async fn del_08_a_server_that_never_greets_is_given_up_in_time() -> anyhow::Resu
     endpoint.port = silent.local_addr()?.port();
     endpoint.secret = SecretRef::PasswordEnv("PATH".to_owned());
     let limits = SessionLimits { connect: Duration::from_millis(200), ..SessionLimits::default() };
-    let error = Session::connect(&endpoint, &limits).await.expect_err("nothing answers there");
+    let error = Session::connect(&Endpoint::Sftp(endpoint), &limits).await.expect_err("nothing answers there");
     assert!(matches!(error, ConnectError::Unreachable { .. }), "{error}");
     Ok(())
 }
@@ -82,7 +86,7 @@ async fn del_08_a_directory_that_is_not_there_is_named() -> anyhow::Result<()> {
     let error = refusal(&endpoint).await;
     assert!(matches!(error, ConnectError::Protocol { .. }) && error.to_string().contains("incoming"), "{error}");
     std::fs::create_dir(sshd.files().join("incoming"))?;
-    let session = Session::connect(&endpoint, &SessionLimits::default()).await?;
+    let session = connect(&endpoint).await?;
     assert_eq!(session.server().directory, sshd.files().join("incoming").to_string_lossy());
     Ok(())
 }
@@ -94,25 +98,25 @@ async fn one_session_is_kept_for_the_next_job_and_never_shared() -> anyhow::Resu
     let destination = Uuid::new_v4();
     let connections = || partner.server.log().iter().map(|logged| logged.connection).max();
 
-    let first = sessions.checkout(destination, &partner.endpoint).await?;
-    let second = sessions.checkout(destination, &partner.endpoint).await?;
+    let first = sessions.checkout(destination, &partner.endpoint()).await?;
+    let second = sessions.checkout(destination, &partner.endpoint()).await?;
     first.stat("a").await?;
     second.stat("a").await?;
     assert_eq!(connections(), Some(2), "two attempts at once have two sessions");
 
     // One of which someone still holds a clone is not kept.
     let held = second.clone();
-    sessions.give_back(destination, &partner.endpoint, second).await;
+    sessions.give_back(destination, &partner.endpoint(), second).await;
     assert!(!held.is_usable());
-    sessions.give_back(destination, &partner.endpoint, first).await;
-    let again = sessions.checkout(destination, &partner.endpoint).await?;
+    sessions.give_back(destination, &partner.endpoint(), first).await;
+    let again = sessions.checkout(destination, &partner.endpoint()).await?;
     again.stat("a").await?;
     assert_eq!(connections(), Some(2), "the first session was kept");
 
     // One that died while it was kept is replaced.
-    sessions.give_back(destination, &partner.endpoint, again).await;
+    sessions.give_back(destination, &partner.endpoint(), again).await;
     partner.server.once(When::Before, Action::RealPath, Fault::Cut);
-    let fresh = sessions.checkout(destination, &partner.endpoint).await?;
+    let fresh = sessions.checkout(destination, &partner.endpoint()).await?;
     fresh.stat("a").await?;
     assert_eq!(connections(), Some(3));
     Ok(())

@@ -9,11 +9,11 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tempfile::TempDir;
 use waybill::job::evidence::PublishForm;
-use waybill::remote::{RemoteError, Session, SessionLimits, Writer};
+use waybill::remote::{RemoteError, Session, Writer};
 use waybill_tests::Sshd;
 use waybill_tests::operations::Operation;
 
-use super::{PATIENCE, Record, built, names, openssh_endpoint, writer};
+use super::{PATIENCE, Record, built, names, openssh_session, writer};
 
 #[derive(Debug, Clone)]
 enum Call {
@@ -74,7 +74,7 @@ fn fen_04_no_sequence_of_calls_creates_a_name_without_a_fence() -> anyhow::Resul
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let (sshd, session, directory) = runtime.block_on(async {
         let sshd = Arc::new(Sshd::start().await?);
-        let session = Session::connect(&openssh_endpoint(&sshd)?, &SessionLimits::default()).await?;
+        let session = openssh_session(&sshd).await?;
         anyhow::Ok((sshd, session, tempfile::tempdir()?))
     })?;
     let attempts = AtomicUsize::new(0);

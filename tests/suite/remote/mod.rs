@@ -20,14 +20,15 @@ use waybill::job::contract::{Auxiliary, Contract};
 use waybill::job::evidence::{Answer, PublishForm};
 use waybill::job::names::NamePattern;
 use waybill::remote::{
-    Endpoint, Fence, FenceRefused, Journal, Licence, Names, SecretRef, Session, SessionLimits, Writer, WriterParts,
+    Endpoint, Fence, FenceRefused, Journal, Licence, Names, SecretRef, Session, SessionLimits, SftpEndpoint, Writer,
+    WriterParts,
 };
 use waybill::spool::{Spool, SpoolFile};
 use waybill_tests::sftp_server::Behaviour;
 use waybill_tests::{SftpServer, Sshd, ssh};
 
 /// Longer than any call of these tests takes on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 /// For tests whose server never answers.
 const IMPATIENT: SessionLimits = SessionLimits {
     connect: Duration::from_secs(20),
@@ -42,7 +43,7 @@ const IMPATIENT: SessionLimits = SessionLimits {
 /// The in-process server with an endpoint that fits.
 struct Partner {
     server: SftpServer,
-    endpoint: Endpoint,
+    endpoint: SftpEndpoint,
     directory: TempDir,
 }
 
@@ -58,16 +59,20 @@ impl Partner {
     }
 
     async fn session(&self) -> anyhow::Result<Session> {
-        Ok(Session::connect(&self.endpoint, &SessionLimits::default()).await?)
+        Ok(Session::connect(&self.endpoint(), &SessionLimits::default()).await?)
     }
 
     async fn impatient_session(&self) -> anyhow::Result<Session> {
-        Ok(Session::connect(&self.endpoint, &IMPATIENT).await?)
+        Ok(Session::connect(&self.endpoint(), &IMPATIENT).await?)
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        Endpoint::Sftp(self.endpoint.clone())
     }
 }
 
-fn in_process_endpoint(port: u16, host_key: &str, directory: &TempDir) -> anyhow::Result<Endpoint> {
-    Ok(Endpoint {
+fn in_process_endpoint(port: u16, host_key: &str, directory: &TempDir) -> anyhow::Result<SftpEndpoint> {
+    Ok(SftpEndpoint {
         host: "127.0.0.1".to_owned(),
         port,
         user: ssh::USER.to_owned(),
@@ -84,8 +89,8 @@ fn private_file(directory: &TempDir, name: &str, content: &str) -> anyhow::Resul
     Ok(path)
 }
 
-fn openssh_endpoint(sshd: &Sshd) -> anyhow::Result<Endpoint> {
-    Ok(Endpoint {
+fn openssh_endpoint(sshd: &Sshd) -> anyhow::Result<SftpEndpoint> {
+    Ok(SftpEndpoint {
         host: "127.0.0.1".to_owned(),
         port: sshd.port(),
         user: sshd.user().to_owned(),
@@ -95,14 +100,18 @@ fn openssh_endpoint(sshd: &Sshd) -> anyhow::Result<Endpoint> {
     })
 }
 
-async fn built(directory: &TempDir, content: &[u8]) -> anyhow::Result<SpoolFile> {
+async fn openssh_session(sshd: &Sshd) -> anyhow::Result<Session> {
+    Ok(Session::connect(&Endpoint::Sftp(openssh_endpoint(sshd)?), &SessionLimits::default()).await?)
+}
+
+pub async fn built(directory: &TempDir, content: &[u8]) -> anyhow::Result<SpoolFile> {
     let mut draft = Spool::open(directory.path())?.create(content.len() as u64)?;
     draft.write(content).await?;
     Ok(draft.finish().await?)
 }
 
 /// The names of one attempt: a checksum that may come before the data file, and a trigger after it.
-fn names(key: &str) -> anyhow::Result<Arc<Names>> {
+pub fn names(key: &str) -> anyhow::Result<Arc<Names>> {
     let auxiliary = |pattern: &str, before_publish: bool| {
         anyhow::Ok(Auxiliary { name: NamePattern::parse(pattern)?, trigger: !before_publish, before_publish })
     };
@@ -116,7 +125,7 @@ fn names(key: &str) -> anyhow::Result<Arc<Names>> {
 
 /// The attempt's durable record, in memory. The fence can refuse, and can look around when it is asked.
 #[derive(Default)]
-struct Record {
+pub struct Record {
     refuses: AtomicBool,
     intended: Mutex<Vec<PublishForm>>,
     answers: Mutex<Vec<(PublishForm, Answer)>>,
@@ -128,11 +137,11 @@ impl Record {
         self.intended.lock().unwrap().len()
     }
 
-    fn answers(&self) -> Vec<(PublishForm, Answer)> {
+    pub fn answers(&self) -> Vec<(PublishForm, Answer)> {
         self.answers.lock().unwrap().clone()
     }
 
-    fn when_asked(&self, look: impl FnMut() + Send + 'static) {
+    pub fn when_asked(&self, look: impl FnMut() + Send + 'static) {
         *self.when_asked.lock().unwrap() = Some(Box::new(look));
     }
 }
@@ -160,7 +169,13 @@ impl Journal for Record {
     }
 }
 
-fn writer(session: &Session, names: &Arc<Names>, file: &SpoolFile, form: PublishForm, record: &Arc<Record>) -> Writer {
+pub fn writer(
+    session: &Session,
+    names: &Arc<Names>,
+    file: &SpoolFile,
+    form: PublishForm,
+    record: &Arc<Record>,
+) -> Writer {
     losing(session, names, file, form, record, &CancellationToken::new())
 }
 

@@ -3,11 +3,11 @@
 use waybill::job::contract::Contract;
 use waybill::job::evidence::PublishForm;
 use waybill::job::names::NamePattern;
-use waybill::remote::{Proof, ScratchNames, Session, SessionLimits, choose_form, prove};
+use waybill::remote::{Proof, ScratchNames, Session, choose_form, prove};
 use waybill_tests::Sshd;
 use waybill_tests::sftp_server::{Behaviour, HardLink, RenameOver, RenameSteps};
 
-use super::{Partner, openssh_endpoint};
+use super::{Partner, openssh_session};
 
 async fn proof(session: &Session) -> anyhow::Result<Proof> {
     let scratch = ScratchNames::mint(&NamePattern::parse(".{attempt}.part")?, "k.csv")?;
@@ -76,7 +76,7 @@ async fn del_05_a_full_server_is_refused_every_form() -> anyhow::Result<()> {
 #[tokio::test]
 async fn del_06_openssh_links_and_refuses() -> anyhow::Result<()> {
     let sshd = Sshd::start().await?;
-    let session = Session::connect(&openssh_endpoint(&sshd)?, &SessionLimits::default()).await?;
+    let session = openssh_session(&sshd).await?;
     let proof = proof(&session).await?;
     let shown = [
         &proof.size_after_close,

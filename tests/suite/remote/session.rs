@@ -8,7 +8,7 @@ use waybill_tests::sftp_server::{Action, Behaviour, Fault, Listing, When, Wire};
 use waybill_tests::wait;
 use waybill_tests::{SftpServer, Sshd};
 
-use super::{Partner, built, openssh_endpoint};
+use super::{Partner, built, openssh_session};
 
 #[tokio::test]
 async fn del_12_a_refusal_that_the_library_cannot_read_is_a_refusal_with_its_raw_code() -> anyhow::Result<()> {
@@ -39,9 +39,7 @@ async fn del_12_a_refusal_that_the_library_cannot_read_is_a_refusal_with_its_raw
 #[tokio::test]
 async fn an_upload_arrives_byte_for_byte_at_openssh() -> anyhow::Result<()> {
     let sshd = Sshd::start().await?;
-    let session =
-        waybill::remote::Session::connect(&openssh_endpoint(&sshd)?, &waybill::remote::SessionLimits::default())
-            .await?;
+    let session = openssh_session(&sshd).await?;
     let directory = tempfile::tempdir()?;
     for bytes in [0, 1, 32_739, 32_740, 5_000_001] {
         let content: Vec<u8> = (0..bytes).map(|number: u32| (number % 253) as u8).collect();

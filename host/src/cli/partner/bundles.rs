@@ -52,12 +52,11 @@ impl Stands {
             (Some(check), Some(manifest)) => Some(agreement::recorded(&check, &manifest.contract, &manifest.names)),
             _ => None,
         };
-        let endpoint = &destination.endpoint;
         Ok(Self {
             destination: destination.id,
             name: destination.name.clone(),
             tenant: destination.tenant,
-            server: format!("{}@{}:{}, {}", endpoint.user, endpoint.host, endpoint.port, endpoint.directory),
+            server: destination.endpoint.to_string(),
             how,
             why,
             checked: check.as_ref().map_or_else(|| "never".to_owned(), Recorded::in_few_words),

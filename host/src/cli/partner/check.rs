@@ -12,7 +12,7 @@ use crate::cli::output::Output;
 use crate::job::names::{NamePattern, Parts};
 use crate::plugin::{Destination, Manifest};
 use crate::remote::{
-    self, About, Finding, ScratchNames, Seen, ServerFacts, Session, SessionLimits, Standing, findings,
+    self, About, Endpoint, Finding, ScratchNames, Seen, ServerFacts, Session, SessionLimits, Standing, findings,
 };
 use crate::store::{self, CheckedServer, FinishedCheck, Pool};
 
@@ -169,17 +169,16 @@ fn report(destination: &Destination, manifest: &Manifest, reached: Reached, reco
 }
 
 fn in_words(report: &Report, destination: &Destination, manifest: &Manifest) -> String {
-    let endpoint = &destination.endpoint;
-    let mut lines = vec![format!(
-        "{} · {} · {}@{}:{}",
-        manifest.partner, destination.name, endpoint.user, endpoint.host, endpoint.port
-    )];
+    let mut lines = vec![format!("{} · {} · {}", manifest.partner, destination.name, destination.endpoint)];
     if let Some(server) = &report.server {
         lines.push(format!("  {:11}  {}", "server", server.banner));
         lines.push(format!("  {:11}  {}", "directory", server.directory));
         let extensions: Vec<&str> = server.extensions.keys().map(String::as_str).collect();
-        let offers = if extensions.is_empty() { "no extensions".to_owned() } else { extensions.join(", ") };
-        lines.push(format!("  {:11}  {offers}", "offers"));
+        match &destination.endpoint {
+            Endpoint::Sftp(_) if extensions.is_empty() => lines.push(format!("  {:11}  no extensions", "offers")),
+            Endpoint::Sftp(_) => lines.push(format!("  {:11}  {}", "offers", extensions.join(", "))),
+            Endpoint::Directory(_) => {}
+        }
         if let Some(hash) =
             extensions.iter().find(|name| name.contains("check-file") || name.contains("md5") || name.contains("sha"))
         {

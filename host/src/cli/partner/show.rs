@@ -7,6 +7,8 @@ use super::bundles::{Stands, examined};
 use crate::cli::Ended;
 use crate::cli::output::Output;
 use crate::cli::plugin::described::{Described, describe};
+use crate::plugin::Destination;
+use crate::remote::{Endpoint, SftpEndpoint};
 use crate::store::Pool;
 
 #[derive(Debug, clap::Args)]
@@ -39,8 +41,8 @@ impl Show {
             "bundle": &described,
             "destinations": destinations.iter().map(|(stands, destination)| serde_json::json!({
                 "stands": stands,
-                "secret": destination.endpoint.secret.to_string(),
-                "host_keys": &destination.endpoint.host_keys,
+                "secret": login(destination).map(|login| login.secret.to_string()),
+                "host_keys": login(destination).map(|login| &login.host_keys),
                 "queries": &destination.queries,
                 "digests": &destination.digests,
             })).collect::<Vec<_>>(),
@@ -50,15 +52,16 @@ impl Show {
             for (stands, destination) in &destinations {
                 text += &format!("\n\ndestination {}  {}\n", stands.destination, stands.name);
                 let why = stands.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-                for (label, value) in [
-                    ("tenant", stands.tenant.to_string()),
-                    ("server", stands.server.clone()),
-                    ("logs in by", destination.endpoint.secret.to_string()),
-                    ("host keys", destination.endpoint.host_keys.join(", ")),
+                let mut lines = vec![("tenant", stands.tenant.to_string()), ("server", stands.server.clone())];
+                if let Some(login) = login(destination) {
+                    lines.extend([("logs in by", login.secret.to_string()), ("host keys", login.host_keys.join(", "))]);
+                }
+                lines.extend([
                     ("queries", destination.queries.join(", ")),
                     ("stands", format!("{}{why}", stands.how)),
                     ("checked", stands.checked.clone()),
-                ] {
+                ]);
+                for (label, value) in lines {
                     text += &format!("  {label:11}  {value}\n");
                 }
                 if let Some(check) = &stands.check {
@@ -71,5 +74,13 @@ impl Show {
             text
         })?;
         Ok(if bundle.problems.is_empty() { Ended::Done } else { Ended::Refused })
+    }
+}
+
+/// How a host logs in; a directory of this machine has no login.
+fn login(destination: &Destination) -> Option<&SftpEndpoint> {
+    match &destination.endpoint {
+        Endpoint::Sftp(endpoint) => Some(endpoint),
+        Endpoint::Directory(_) => None,
     }
 }

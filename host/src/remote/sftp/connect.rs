@@ -17,12 +17,13 @@ use tokio::net::TcpStream;
 use tracing::debug;
 
 use super::cancel::Cancellable;
-use super::line::Line;
 use super::normalise::{ESCAPED, Normalised};
 use super::pins::{Pins, fingerprint};
-use super::session::{ServerFacts, Session, SessionLimits};
-use crate::remote::endpoint::{Endpoint, Secret};
+use super::session::Session;
+use crate::remote::endpoint::{Secret, SftpEndpoint};
 use crate::remote::error::{ConnectError, RemoteError};
+use crate::remote::line::Line;
+use crate::remote::session::{ServerFacts, SessionLimits};
 
 /// Keepalives that may go unanswered before the connection counts as lost.
 const KEEPALIVES: usize = 3;
@@ -42,7 +43,7 @@ const CIPHERS: &[cipher::Name] = &[
 
 impl Session {
     /// Opens a session at the endpoint's directory.
-    pub async fn connect(endpoint: &Endpoint, limits: &SessionLimits) -> Result<Self, ConnectError> {
+    pub async fn connect(endpoint: &SftpEndpoint, limits: &SessionLimits) -> Result<Self, ConnectError> {
         let opening = Opening { endpoint, limits };
         let secret = endpoint.secret.fetch()?;
         let pins = Pins::parse(&endpoint.host_keys).map_err(|why| opening.protocol(why))?;
@@ -73,7 +74,7 @@ impl Session {
 
 /// One attempt to open a session: what all its steps share.
 struct Opening<'a> {
-    endpoint: &'a Endpoint,
+    endpoint: &'a SftpEndpoint,
     limits: &'a SessionLimits,
 }
 
@@ -152,8 +153,7 @@ impl Opening<'_> {
                     (false, true) => format!("{} in addition to it", names.join(", ")),
                 };
                 Err(ConnectError::Credential {
-                    host: self.endpoint.host.clone(),
-                    port: self.endpoint.port,
+                    server: self.server(),
                     user: self.endpoint.user.clone(),
                     secret: self.endpoint.secret.clone(),
                     accepts,
@@ -247,22 +247,25 @@ impl Opening<'_> {
         self.within(&format!("an answer to {what}"), answer).await
     }
 
+    fn server(&self) -> String {
+        self.endpoint.server()
+    }
+
     fn late(&self, what: &str) -> String {
         format!("{what} did not come within {} s", self.limits.connect.as_secs())
     }
 
     fn unreachable(&self, why: String) -> ConnectError {
-        ConnectError::Unreachable { host: self.endpoint.host.clone(), port: self.endpoint.port, why }
+        ConnectError::Unreachable { server: self.server(), why }
     }
 
     fn protocol(&self, why: impl Into<String>) -> ConnectError {
-        ConnectError::Protocol { host: self.endpoint.host.clone(), port: self.endpoint.port, why: why.into() }
+        ConnectError::Protocol { server: self.server(), why: why.into() }
     }
 
     fn host_key(&self, presented: Option<&PublicKey>) -> ConnectError {
         ConnectError::HostKey {
-            host: self.endpoint.host.clone(),
-            port: self.endpoint.port,
+            server: self.server(),
             fingerprint: presented.map_or_else(|| "(none)".to_owned(), fingerprint),
             line: presented.and_then(|key| key.to_openssh().ok()).unwrap_or_default(),
         }

@@ -2,20 +2,16 @@
 //!
 //! The layers, from the wire up: [`connect`] opens the line and knows the server; [`cancel`] frees what would block
 //! on a dead channel; [`normalise`] mends what the client library cannot read; [`session`] makes single requests,
-//! [`transfer`] moves content; [`sessions`] keeps a session for a destination's next job.
+//! [`transfer`] moves content.
 //!
 //! Whatever is not a clear answer ends the session: after the first lost, late or unreadable answer it is never used
 //! again. Nothing here knows jobs, plugins or what may be written when; that is [`super::gate`]'s.
 
 mod cancel;
 mod connect;
-mod line;
 pub mod normalise;
 mod pins;
 mod session;
-mod sessions;
 mod transfer;
 
-pub use session::{ServerFacts, Session, SessionLimits};
-pub use sessions::Sessions;
-pub use transfer::CreateError;
+pub use session::Session;

@@ -19,7 +19,8 @@ use bytes::{Buf, Bytes, BytesMut};
 use data_encoding::HEXLOWER_PERMISSIVE;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::line::Line;
+use crate::remote::line::Line;
+use crate::remote::readable::readable;
 
 /// The largest packet that is accepted: what OpenSSH sends and takes at most, and what the library accepts.
 pub(super) const LARGEST_PACKET: usize = 256 * 1024;
@@ -158,21 +159,6 @@ fn names(mut fields: Fields<'_>) -> Option<Vec<u8>> {
         attributes(&mut fields, &mut out)?;
     }
     Some(out)
-}
-
-/// The name itself, or an escaped spelling of a name that is not UTF-8.
-fn readable(name: &[u8]) -> Cow<'_, str> {
-    if let Ok(text) = std::str::from_utf8(name) {
-        return Cow::Borrowed(text);
-    }
-    let mut text = String::new();
-    for chunk in name.utf8_chunks() {
-        text.push_str(&chunk.valid().replace('%', "%25"));
-        for byte in chunk.invalid() {
-            text.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    Cow::Owned(text)
 }
 
 fn attributes_alone(mut fields: Fields<'_>) -> Option<Normal> {

@@ -1,10 +1,8 @@
 //! One SFTP session: single requests, each bounded, each finished even when nobody waits for it any more.
 //!
-//! A request runs in a task of its own, so that dropping its caller leaves no half-sent request and no unread
-//! answer. Its failure is sorted here: an answer of the server is [`RemoteError::Refused`] with the raw code; what
-//! never left is [`RemoteError::NotSent`]; everything else is [`RemoteError::Unknown`], and ends the session.
+//! A failure is sorted here: an answer of the server is [`RemoteError::Refused`] with the raw code; what never left is
+//! [`RemoteError::NotSent`]; everything else is [`RemoteError::Unknown`], and ends the session.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,77 +11,15 @@ use russh_sftp::client::RawSftpSession;
 use russh_sftp::client::error::Error as SftpError;
 use russh_sftp::extensions::HardlinkExtension;
 use russh_sftp::protocol::{FileAttributes, FileMode, Packet, Status, StatusCode};
-use sha2::{Digest, Sha256};
-use tokio_util::task::TaskTracker;
 
-use super::line::Line;
 use super::normalise::{ESCAPED, raw_code};
 use crate::job::facts::{Entry, Found};
 use crate::remote::error::{PERMISSION_DENIED, RemoteError};
+use crate::remote::line::Line;
+use crate::remote::requests::Requests;
+use crate::remote::session::{ServerFacts, SessionLimits};
 
-/// Bounds of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionLimits {
-    /// Each step of connecting.
-    pub connect: Duration,
-    /// Each request.
-    pub request: Duration,
-    /// An upload or a read-back without any progress.
-    pub stall: Duration,
-    /// Reading a whole file back, or listing a directory.
-    pub look: Duration,
-    /// Idle time before a keepalive is sent.
-    pub keepalive: Duration,
-    /// Silence that ends the connection; longer than all keepalives together, so that a healthy idle one survives.
-    pub inactivity: Duration,
-    /// Taking leave.
-    pub goodbye: Duration,
-}
-
-impl Default for SessionLimits {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(20),
-            request: Duration::from_secs(30),
-            stall: Duration::from_secs(60),
-            look: Duration::from_secs(300),
-            keepalive: Duration::from_secs(15),
-            inactivity: Duration::from_secs(90),
-            goodbye: Duration::from_secs(3),
-        }
-    }
-}
-
-/// What a server told about itself when the session was opened.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct ServerFacts {
-    /// The SSH identification string.
-    pub banner: String,
-    /// SFTP extensions and their versions.
-    pub extensions: BTreeMap<String, String>,
-    /// The destination's directory, absolute, as the server resolves it.
-    pub directory: String,
-}
-
-impl ServerFacts {
-    /// Changes when the server's software or its extensions change; a proof about a server is kept under it.
-    pub fn fingerprint(&self) -> String {
-        let mut hash = Sha256::new();
-        let mut add = |text: &str| {
-            hash.update((text.len() as u64).to_be_bytes());
-            hash.update(text);
-        };
-        add(&self.banner);
-        for (name, version) in &self.extensions {
-            add(name);
-            add(version);
-        }
-        data_encoding::HEXLOWER.encode(&hash.finalize())
-    }
-}
-
-/// A session at one destination's directory. Names are relative to it. Clones share the connection, which ends with
-/// the last of them.
+/// A session at one destination's directory on an SFTP server.
 #[derive(Clone)]
 pub struct Session {
     pub(super) inner: Arc<Inner>,
@@ -102,7 +38,7 @@ pub(super) struct Inner {
     pub(super) limits: SessionLimits,
     /// The most data that the server takes in one write, where it tells.
     pub(super) write_length: Option<u64>,
-    tasks: TaskTracker,
+    requests: Requests,
 }
 
 impl Drop for Inner {
@@ -119,7 +55,8 @@ impl Session {
         limits: SessionLimits,
         write_length: Option<u64>,
     ) -> Self {
-        Self { inner: Arc::new(Inner { raw, line, facts, limits, write_length, tasks: TaskTracker::new() }) }
+        let requests = Requests::new(Arc::clone(&line));
+        Self { inner: Arc::new(Inner { raw, line, facts, limits, write_length, requests }) }
     }
 
     pub fn server(&self) -> &ServerFacts {
@@ -133,20 +70,16 @@ impl Session {
 
     /// Waits for requests in flight, within the bound for taking leave, and ends the connection.
     pub async fn close(&self) {
-        self.inner.tasks.close();
-        if tokio::time::timeout(self.inner.limits.goodbye, self.inner.tasks.wait()).await.is_err() {
-            tracing::debug!("the session is closed with requests in flight");
-        }
-        self.inner.line.fail("the session was closed");
+        self.inner.requests.close(self.inner.limits.goodbye).await;
     }
 
     /// True if no clone and no request of this session is alive elsewhere.
-    pub(super) fn is_sole(&self) -> bool {
+    pub(in crate::remote) fn is_sole(&self) -> bool {
         Arc::strong_count(&self.inner) == 1
     }
 
     /// Asks the server for any answer at all.
-    pub(super) async fn ping(&self) -> Result<(), RemoteError> {
+    pub(in crate::remote) async fn ping(&self) -> Result<(), RemoteError> {
         let directory = self.inner.facts.directory.clone();
         self.run("REALPATH", self.inner.limits.request, |inner| async move {
             inner.ask(inner.raw.realpath(directory)).await.map(drop)
@@ -284,7 +217,12 @@ impl Session {
         .await
     }
 
-    pub(in crate::remote) fn offers(&self, extension: &str) -> bool {
+    /// `why` if the server does not offer the extension.
+    pub(in crate::remote) fn lacks(&self, extension: &str, why: &'static str) -> Option<&'static str> {
+        (!self.offers(extension)).then_some(why)
+    }
+
+    fn offers(&self, extension: &str) -> bool {
         self.inner.facts.extensions.contains_key(extension)
     }
 
@@ -306,20 +244,7 @@ impl Session {
         T: Send + 'static,
         F: Future<Output = Result<T, RemoteError>> + Send + 'static,
     {
-        if !self.is_usable() {
-            return Err(RemoteError::NotSent { why: self.inner.line.cause().to_owned() });
-        }
-        let line = Arc::clone(&self.inner.line);
-        let operation = operation(Arc::clone(&self.inner));
-        let task = self.inner.tasks.spawn(async move {
-            let Ok(result) = tokio::time::timeout(bound, operation).await else {
-                let why = format!("no answer to {what} within {} s", bound.as_secs_f32());
-                line.fail(why.clone());
-                return Err(RemoteError::Unknown { why });
-            };
-            result
-        });
-        task.await.unwrap_or_else(|error| Err(RemoteError::Unknown { why: format!("{what} did not end: {error}") }))
+        self.inner.requests.run(what, bound, || operation(Arc::clone(&self.inner))).await
     }
 }
 
@@ -381,29 +306,4 @@ fn entry(name: String, attributes: &FileAttributes) -> Entry {
         _ => "other",
     };
     Entry { name, kind: kind.to_owned(), bytes: attributes.size, modified: attributes.mtime.map(u64::from) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn del_05_another_banner_or_extension_is_another_server() {
-        let server = |banner: &str, extensions: &[(&str, &str)]| ServerFacts {
-            banner: banner.to_owned(),
-            extensions: extensions.iter().map(|(name, version)| ((*name).to_owned(), (*version).to_owned())).collect(),
-            directory: "/".to_owned(),
-        };
-        let links = ("hardlink@openssh.com", "1");
-        let first = server("SSH-2.0-A_1", &[links]).fingerprint();
-        assert_eq!(ServerFacts { directory: "/in".to_owned(), ..server("SSH-2.0-A_1", &[links]) }.fingerprint(), first);
-        for other in [
-            server("SSH-2.0-A_2", &[links]),
-            server("SSH-2.0-A_1", &[("hardlink@openssh.com", "2")]),
-            server("SSH-2.0-A_1", &[]),
-            server("SSH-2.0-A_1", &[links, ("fsync@openssh.com", "1")]),
-        ] {
-            assert_ne!(other.fingerprint(), first, "{other:?}");
-        }
-    }
 }

@@ -10,65 +10,25 @@ use futures::stream::{self, FuturesOrdered};
 use futures::{FutureExt, StreamExt};
 use russh_sftp::protocol::{FileAttributes, OpenFlags};
 use sha2::{Digest, Sha256 as Hasher};
-use tokio_util::sync::CancellationToken;
 
 use super::normalise::handle_length;
 use super::session::{END, Inner, Session};
 use crate::job::facts::Sha256;
 use crate::remote::error::{FAILURE, NO_SPACE, OP_UNSUPPORTED, QUOTA_EXCEEDED, RemoteError};
-use crate::spool::SpoolFile;
+use crate::remote::session::CreateError;
 
 /// Writes in flight: about 1 MiB, half of OpenSSH's window, so that the library's writer never waits for window.
 const WRITES_IN_FLIGHT: usize = 32;
 /// Bytes of a WRITE packet beside its handle and data; with them it is 32 KiB, one SSH packet of OpenSSH's.
 const WRITE_OVERHEAD: usize = 25;
 const SSH_PACKET: usize = 32 * 1024;
-/// Bytes taken from the spool at once.
-const SPOOL_BLOCK: usize = 512 * 1024;
 const READS_IN_FLIGHT: usize = 16;
 /// Every server returns at least this much in one answer, or says that the file ends.
 const READ_BYTES: u32 = 32 * 1024;
 
-/// A file that could not be created whole.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{error}")]
-pub struct CreateError {
-    /// False only if it is certain that this request created nothing.
-    pub may_exist: bool,
-    pub error: RemoteError,
-}
-
 impl Session {
-    /// Creates a file that must not exist yet, with a small content.
-    pub async fn create(&self, name: &str, content: Vec<u8>) -> Result<(), CreateError> {
-        let pieces = stream::iter([Ok(Bytes::from(content))]);
-        self.create_from(name, pieces).await
-    }
-
-    /// Creates a file that must not exist yet from a built file: many writes in flight, flushed to disk where the
-    /// server offers it, and closed. An acknowledged close proves nothing on a full disk: read the size back. When
-    /// `lost` fires, no further block is sent.
-    pub async fn upload(&self, name: &str, file: &SpoolFile, lost: &CancellationToken) -> Result<(), CreateError> {
-        let (file, lost) = (file.clone(), lost.clone());
-        let offsets = (0..file.bytes()).step_by(SPOOL_BLOCK);
-        // One block is read ahead while the last one is sent.
-        let blocks = stream::iter(offsets)
-            .map(move |offset| {
-                let (file, lost) = (file.clone(), lost.clone());
-                async move {
-                    if lost.is_cancelled() {
-                        return Err(RemoteError::NotSent { why: "the attempt lost the job".to_owned() });
-                    }
-                    file.read_at(offset, SPOOL_BLOCK)
-                        .await
-                        .map_err(|error| RemoteError::NotSent { why: error.to_string() })
-                }
-            })
-            .buffered(2);
-        self.create_from(name, blocks).await
-    }
-
-    async fn create_from(
+    /// Creates a file that must not exist yet: many writes in flight, flushed to disk where the server offers it, and closed.
+    pub(in crate::remote) async fn create_from(
         &self,
         name: &str,
         blocks: impl stream::Stream<Item = Result<Bytes, RemoteError>> + Send + 'static,

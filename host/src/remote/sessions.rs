@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::endpoint::Endpoint;
+use super::error::ConnectError;
 use super::session::{Session, SessionLimits};
-use crate::remote::endpoint::Endpoint;
-use crate::remote::error::ConnectError;
 
 /// How long a kept session may take to show that it lives; a new one costs about as much.
 const PROOF_OF_LIFE: Duration = Duration::from_secs(5);

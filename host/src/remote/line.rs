@@ -1,7 +1,8 @@
 //! Whether a connection still stands, and if not, what really ended it.
 //!
 //! The SFTP library reports every end of a connection as the same dropped request; the cause is known only to the SSH
-//! handler, the normaliser and the timers. They write it here, the first one wins, and errors are joined with it.
+//! handler, the normaliser and the timers. They write it here, the first one wins, and errors are joined with it. A directory
+//! has no connection, and ends its session by the same word.
 
 use std::sync::OnceLock;
 use std::time::Duration;

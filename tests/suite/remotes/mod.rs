@@ -1,0 +1,3 @@
+//! Destinations that are no SFTP server: the same worker, gate and verdict, over other requests.
+
+mod directory;
