@@ -195,3 +195,51 @@ fn failure_0_1(failure: v0_1::types::Failure) -> types::Failure {
         Earlier::Other(text) => types::Failure::Other(text),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plg_01_what_a_job_is_told_as_in_an_earlier_version_says_the_same() {
+        let setting = |name: &str| types::Setting { name: name.to_owned(), value: format!("{name}'s") };
+        let job = types::Job {
+            id: "id".to_owned(),
+            tenant: "tenant".to_owned(),
+            attempt: "attempt".to_owned(),
+            destination: "destination".to_owned(),
+            delivery_key: "key".to_owned(),
+            created_at: "2026-03-02T08:15:00Z".to_owned(),
+            created: types::Moment { year: 2026, month: 3, day: 2, hour: 8, minute: 15, second: 0 },
+            version: 7,
+            replacement: Some(types::Replacement {
+                original_job: "original".to_owned(),
+                overwrite_agreed: true,
+                original_expected: Some(types::FileFacts { name: "name".to_owned(), bytes: 5, sha256: vec![1; 32] }),
+            }),
+            scope: vec![setting("scope")],
+            settings: vec![setting("setting")],
+            extra: vec![setting("extra")],
+        };
+        let earlier = job_0_1(&job);
+        // Both were generated from records that read the same, but for what the later one added.
+        let without_created = format!("{job:?}").replace(&format!("created: {:?}, ", job.created), "");
+        assert_eq!(format!("{earlier:?}"), without_created);
+    }
+
+    #[test]
+    fn plg_01_a_failure_of_an_earlier_version_stays_what_it_was() {
+        use v0_1::types::Failure as Earlier;
+        let why = || "why".to_owned();
+        for (earlier, now) in [
+            (Earlier::Stopped, types::Failure::Stopped),
+            (Earlier::Forbidden(why()), types::Failure::Forbidden(why())),
+            (Earlier::Refused(why()), types::Failure::Refused(why())),
+            (Earlier::Unknown(why()), types::Failure::Unknown(why())),
+            (Earlier::Invalid(why()), types::Failure::Invalid(why())),
+            (Earlier::Other(why()), types::Failure::Other(why())),
+        ] {
+            assert_eq!(format!("{:?}", failure_0_1(earlier)), format!("{now:?}"));
+        }
+    }
+}

@@ -15,6 +15,7 @@
 //! | `lie-absent` | reports the final name as absent, whatever is there |
 //! | `lie-digest` | reports what it sees with the size and digest of the expected file |
 //! | `lie-name`, `lie-baseline-name` | reports a look at the final name as one at `somebody-elses.csv`: from `deliver` on, or in `baseline` |
+//! | `tell-auxiliary` | reports at a later look the names that it was told |
 //! | `lie-auxiliary` | reports `FINAL.done` as put, and puts nothing |
 //! | `fail-after-publish` | publishes, and fails |
 //! | `lie-acknowledgment`, `lie-own-acknowledgment` | reports an acceptance of the delivery key `another-key`, or of its own, in the file `answers/KEY.txt` |
@@ -58,13 +59,15 @@ impl Destination for Misbehaving {
         job: &Job,
         expected: &FileFacts,
         _before: &Listing,
-        _auxiliary: &[String],
+        auxiliary: &[String],
         look: &Reader,
         send: &Writer,
     ) -> Result<Receipt, Failure> {
         end_badly(job, "deliver")?;
         match behaviour(job) {
-            "script" => return script::run(job, expected, look, send),
+            "script" => {
+                return script::run(job, &script::Told { final_name: &expected.name, auxiliary }, look, send);
+            }
             "lie-receipt" => return Ok(Receipt::of(pretend(expected))),
             "never-send" => return Ok(Receipt::of(look.list(&expected.name)?)),
             _ => write(job, expected, send)?,
@@ -84,7 +87,7 @@ impl Destination for Misbehaving {
         job: &Job,
         expected: &FileFacts,
         _before: Option<&Listing>,
-        _auxiliary: &[String],
+        auxiliary: &[String],
         look: &Reader,
     ) -> Result<Observation, Failure> {
         end_badly(job, "observe")?;
@@ -93,6 +96,7 @@ impl Destination for Misbehaving {
             Observation { acknowledgment: acknowledgment(job), ..Observation::of(told(job, Some(expected), listing)) };
         Ok(match behaviour(job) {
             "read-outside" => Observation { extra: reach_outside(look), ..observation },
+            "tell-auxiliary" => Observation { extra: auxiliary.iter().map(told_name).collect(), ..observation },
             "flood-report" => Observation { extra: flood(), ..observation },
             _ => observation,
         })
@@ -100,6 +104,10 @@ impl Destination for Misbehaving {
 }
 
 waybill_guest::export_destination!(Misbehaving);
+
+fn told_name(name: &String) -> Setting {
+    Setting { name: "auxiliary".to_owned(), value: name.clone() }
+}
 
 fn behaviour(job: &Job) -> &str {
     job.scope("behaviour").unwrap_or_else(|| job.setting_or("behaviour", "well"))

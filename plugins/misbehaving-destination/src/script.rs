@@ -7,10 +7,11 @@
 //! | --- | --- |
 //! | `send`, `publish`, `publish-over` | the writer's |
 //! | `put:NAME`, `mkdir:NAME` | the writer's `put` of a few bytes, and `make-directory` |
+//! | `put-told` | the writer's `put` of each name that the call was told |
 //! | `stat:NAME`, `read:NAME`, `digest:NAME`, `list:DIRECTORY` | the reader's |
 //! | `panic` | ends the call there |
 
-use waybill_guest::{Failure, FileFacts, Job, Reader, Receipt, Setting, Writer};
+use waybill_guest::{Failure, Job, Reader, Receipt, Setting, Writer};
 
 /// One step of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,7 @@ enum Step<'a> {
     Publish,
     PublishOver,
     Put(&'a str),
+    PutTold,
     MakeDirectory(&'a str),
     Stat(&'a str),
     Read(&'a str),
@@ -34,6 +36,7 @@ impl<'a> Step<'a> {
                 "send" => Self::Send,
                 "publish" => Self::Publish,
                 "publish-over" => Self::PublishOver,
+                "put-told" => Self::PutTold,
                 "panic" => Self::Panic,
                 _ => return Err(unknown(text)),
             },
@@ -49,13 +52,14 @@ impl<'a> Step<'a> {
         })
     }
 
-    fn make(self, final_name: &str, look: &Reader, send: &Writer) -> Result<(), Failure> {
-        let named = |name: &str| name.replace("{final}", final_name);
+    fn make(self, told: &Told<'_>, look: &Reader, send: &Writer) -> Result<(), Failure> {
+        let named = |name: &str| name.replace("{final}", told.final_name);
         match self {
             Self::Send => send.send().map(drop),
             Self::Publish => send.publish(),
             Self::PublishOver => send.publish_over(),
             Self::Put(name) => send.put(&named(name), b"put by a script"),
+            Self::PutTold => told.auxiliary.iter().try_for_each(|name| send.put(name, b"put by a script")),
             Self::MakeDirectory(name) => send.make_directory(&named(name)),
             Self::Stat(name) => look.stat(&named(name)).map(drop),
             Self::Read(name) => look.read(&named(name), 0, 1024).map(drop),
@@ -66,12 +70,18 @@ impl<'a> Step<'a> {
     }
 }
 
+/// The names that the call was told.
+pub struct Told<'a> {
+    pub final_name: &'a str,
+    pub auxiliary: &'a [String],
+}
+
 /// Makes all steps. A script with an unknown step makes none.
-pub fn run(job: &Job, expected: &FileFacts, look: &Reader, send: &Writer) -> Result<Receipt, Failure> {
+pub fn run(job: &Job, told: &Told<'_>, look: &Reader, send: &Writer) -> Result<Receipt, Failure> {
     let steps = parse(job.scope("script").unwrap_or_else(|| job.setting_or("script", "")))?;
     let mut receipt = Receipt { listing: None, acknowledgment: None, auxiliary: vec![], extra: vec![] };
     for (text, step) in steps {
-        let value = match step.make(&expected.name, look, send) {
+        let value = match step.make(told, look, send) {
             Ok(()) => "ok".to_owned(),
             Err(failure) => failure.to_string(),
         };

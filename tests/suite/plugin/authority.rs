@@ -208,6 +208,28 @@ async fn plg_04_delivery_writes_only_what_was_declared_and_in_order() -> anyhow:
 }
 
 #[tokio::test]
+async fn del_10_a_plugin_is_told_the_names_of_the_files_beside_its_own() -> anyhow::Result<()> {
+    let rehearsal = Rehearsal::start(
+        "[[contract.auxiliary]]\nname = '{final}.done'\n[[contract.auxiliary]]\nname = 'sums/{key}.sum'\n",
+    )
+    .await?;
+    rehearsal.server.make_directory("sums")?;
+    let told = ["contacts-k-1.csv.done", "sums/k-1.sum"];
+    let (_, sending, _) = rehearsal.deliver(&[("behaviour", "script"), ("script", "send,publish,put-told")]).await?;
+    let put: Vec<&str> = sending.put.iter().map(|put| put.name.as_str()).collect();
+    assert_eq!(put, told, "in the manifest's order");
+
+    let destination = rehearsal.destination(&[("behaviour", "tell-auxiliary")]);
+    let expected = FileFacts { name: FINAL.to_owned(), bytes: 1, sha256: waybill::job::facts::Sha256([1; 32]) };
+    let session = rehearsal.session().await?;
+    let reader = rehearsal.reader(&session, &destination)?;
+    let reported = rehearsal.bundle.observe(&destination, &job(&destination), &expected, None, reader).await?;
+    let reported: Vec<&str> = reported.extra.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(reported, told);
+    Ok(())
+}
+
+#[tokio::test]
 async fn plg_03_a_delivery_that_ends_badly_leaves_the_hosts_own_record() -> anyhow::Result<()> {
     for (behaviour, published, trapped) in [
         ("panic", false, true),
