@@ -41,6 +41,7 @@ pub use examine::{Examined, ExaminedComponent, examine, examine_all};
 pub use manifest::{Limits, Manifest, NamePatterns};
 pub use measure::{Asked, Measured, Meter};
 pub use registry::{Loaded, PluginSettings, Plugins};
+pub use rehearsed::Address;
 pub use reported::{Reported, ReportedAcknowledgment};
 pub use scan::{Contents, Scanner};
 pub use served::{Registry, Served};

@@ -130,6 +130,10 @@ pub fn wrong(report: &Value) -> Vec<String> {
             let sentences = list(fault, "wrong").iter();
             wrong.extend(sentences.map(|sentence| format!("{}: {sentence}", part(fault, "fault"))));
         }
+        for session in list(case, "sessions") {
+            let sentences = list(session, "wrong").iter().filter_map(Value::as_str);
+            wrong.extend(sentences.map(|sentence| format!("session {}: {sentence}", part(session, "session"))));
+        }
     }
     wrong
 }
