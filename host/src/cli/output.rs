@@ -32,6 +32,7 @@ impl Output {
 
     /// Tells something beside the answer, on standard error. Nothing is left to do if that is closed.
     pub fn notice(self, text: &str) {
+        let text = if self.json { serde_json::json!({ "notice": text }).to_string() } else { text.to_owned() };
         let _ = writeln!(std::io::stderr().lock(), "{text}");
     }
 

@@ -15,6 +15,15 @@ use crate::job::model::Digests;
 use crate::policy::DestinationRules;
 use crate::remote::Endpoint;
 
+impl Destination {
+    /// The same destination with a file that stands for what a builder would make, if the bundle has none.
+    #[must_use]
+    pub fn with_file(mut self, ready: Option<Arc<[u8]>>) -> Self {
+        self.ready = ready;
+        self
+    }
+}
+
 impl Bundle {
     /// A destination of this bundle at an endpoint of the rehearsal's own. `settings` override the manifest's options, as the
     /// operator's do. Nothing of it is recorded, so its digests only say where it comes from.
@@ -45,6 +54,7 @@ impl Bundle {
             },
             source,
             meter: Some(meter),
+            ready: None,
         }
     }
 

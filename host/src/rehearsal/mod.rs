@@ -134,6 +134,8 @@ pub enum RehearsalError {
     Spool(#[from] SpoolError),
     #[error("the names of an attempt could not be made: {why}")]
     Names { why: String },
+    #[error("the bundle is a builder alone (`part` in partner.toml), so there is nothing to deliver")]
+    NothingToDeliver,
     #[error("a session cannot be called {name:?}; use lower-case letters, digits and hyphens")]
     SessionName { name: String },
     #[error("one case is recorded at a time; name it with --only: {known}")]

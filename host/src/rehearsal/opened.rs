@@ -40,6 +40,9 @@ impl Opened {
         let directory = directory.canonicalize().map_err(|source| failed(directory, source))?;
         let bundle = Plugins::open(&PluginSettings { cache_dir })?.load_alone(&directory).await;
         let bundle = Arc::new(bundle.map_err(RehearsalError::Bundle)?);
+        for case in &cases {
+            case.suits(&bundle.manifest).map_err(RehearsalError::Case)?;
+        }
         Ok(Self { bundle, directory, cases, known, own })
     }
 

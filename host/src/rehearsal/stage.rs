@@ -87,7 +87,7 @@ impl Stage {
             secret: SecretRef::PasswordFile(self.password.clone()),
         });
         let rows = Arc::new(RowFiles(self.case.rows.clone()));
-        self.bundle.rehearsed_at(endpoint, &self.case.settings, rows, meter)
+        self.bundle.rehearsed_at(endpoint, &self.case.settings, rows, meter).with_file(self.case.file.clone())
     }
 
     /// Delivers under the fault.

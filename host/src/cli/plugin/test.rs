@@ -29,6 +29,7 @@ DIR holds partner.toml, builder.wasm, destination.wasm (the manifest may name ot
   final_name = \"inbox/contacts-K-1001.csv\" # what the plugin must name the file
   golden = \"golden/contacts.csv\"           # the expected bytes, relative to tests/
   repeatable = true                        # false where the file is encrypted
+  file = \"files/contacts.csv\"              # only where the bundle is a destination alone: the file to deliver
 
   [scope]                                  # what the job's creator wrote
   country = \"DE\"
@@ -58,6 +59,9 @@ A file of rows: the columns first, then one array a row; bytes are base64.
 
   [{\"name\": \"number\", \"of\": \"integer\"}, {\"name\": \"name\", \"of\": \"text\"}]
   [1, \"Ada\"]
+
+A bundle whose partner.toml says `part = \"builder\"` is built and compared, and delivers nothing; one with `part = \"destination\"`
+delivers the files of its cases. Neither is served.
 
 Each case is delivered once under every fault (refusals, cut lines, full disks, servers that replace or lie), by the very code
 that delivers in operation. The report says what the plugin did, what the host concluded, and whether that is true.

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::file::{FOLDER, Header, Ids, Session, file_name};
 use super::play::{self, Played, play};
 use crate::job::facts::{FileFacts, Found};
-use crate::plugin::{Address, Bundle, Meter};
+use crate::plugin::{Address, Bundle, Meter, Part};
 use crate::rehearsal::opened::Opened;
 use crate::rehearsal::report::{CaseReport, Report, SessionReport};
 use crate::rehearsal::stage::Stage;
@@ -89,6 +89,9 @@ pub async fn record(
             return Err(RehearsalError::WhichCase { known });
         }
     };
+    if !opened.bundle.manifest.has(Part::Destination) {
+        return Err(RehearsalError::NothingToDeliver);
+    }
     if case.last.is_some() {
         return Err(RehearsalError::ReplacesAFile { case: case.name });
     }

@@ -15,7 +15,11 @@
 //! Not promised: that a server would answer the same again.
 
 mod session;
+mod state;
 mod step;
+#[cfg(test)]
+mod tests;
 
-pub use session::{Difference, Server, Session};
+pub use session::{Server, Session};
+pub use state::Difference;
 pub use step::{Answer, Content, Kept, Request, Seen, Size, Step, unfounded};

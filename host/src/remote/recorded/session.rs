@@ -1,6 +1,6 @@
 //! The session: requests go to a server and are written down, or are answered from what was written down.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 use tokio_util::sync::CancellationToken;
 
-use super::step::{Answer, Content, Kept, Request, Seen, Size, Step};
+use super::state::{Difference, State};
+use super::step::{Answer, Content, Kept, Request, Step};
 use crate::job::facts::{Entry, Found, Sha256};
 use crate::remote;
 use crate::remote::error::RemoteError;
@@ -31,17 +32,6 @@ pub struct Server {
     pub posix_renames: bool,
 }
 
-/// Why a record has no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// Counted from 1.
-    pub number: usize,
-    /// `None`: the record ends before it.
-    pub recorded: Option<Request>,
-    /// `None`: the session ended before it.
-    pub asked: Option<Request>,
-}
-
 /// A recorded session. Clones are the same session; whoever records one closes the server's.
 #[derive(Clone)]
 pub struct Session {
@@ -55,22 +45,6 @@ struct Inner {
     /// `None`: the record answers.
     server: Option<remote::Session>,
     state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    steps: Vec<Step>,
-    /// Requests that were made.
-    asked: usize,
-    /// One of them is not answered yet.
-    asking: bool,
-    /// The file that the attempt built, once it is sent.
-    built: Option<SpoolFile>,
-    /// Names of small files that we made: one of them may be as long as the built file and is another.
-    small: BTreeSet<String>,
-    difference: Option<Difference>,
-    /// Why no record can be made of this session.
-    spoiled: Option<String>,
 }
 
 impl std::fmt::Debug for Session {
@@ -489,29 +463,5 @@ impl Session {
     /// Every change under this lock is whole, so a panic elsewhere leaves it usable.
     fn state(&self) -> MutexGuard<'_, State> {
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    /// A file keeps being a small one under its new name.
-    fn moved(&mut self, request: &Request) {
-        if let Request::Rename { from, to } | Request::Hardlink { from, to } | Request::PosixRename { from, to } =
-            request
-        {
-            if self.small.contains(from) {
-                self.small.insert(to.clone());
-            } else {
-                self.small.remove(to);
-            }
-        }
-    }
-
-    fn size(&self, name: &str, bytes: u64) -> Size {
-        let built = self.built.as_ref().is_some_and(|file| file.bytes() == bytes);
-        if built && !self.small.contains(name) { Size::Built } else { Size::Bytes(bytes) }
-    }
-
-    fn seen(&self, entry: Entry) -> Seen {
-        Seen::of(entry, |name, bytes| self.size(name, bytes))
     }
 }
