@@ -25,7 +25,7 @@
 //! ```
 //!
 //! Not promised: that a real partner behaves as a simulated one; `waybill partner check` finds out what that one does, and a
-//! [session with a real server](sessions), once recorded, is part of every rehearsal. Overwriting is rehearsed where a case has
+//! session with a real server ([`record_session`]), once recorded, is part of every rehearsal. Overwriting is rehearsed where a case has
 //! our file of last time there; replacements are not.
 
 mod case;
