@@ -3,7 +3,7 @@
 use serde_json::Value;
 use waybill_tests::{Reach, Sshd};
 
-use super::stage::{Bench, list, part, wrong};
+use super::stage::{Bench, list, wrong};
 
 const MANIFEST: &str = "[names]\nfinal = 'contacts-{key}.csv'\n[contract]\npublishes_whole = true\none_name_space = true\nmay_remove_temporaries = true\n";
 const CASE: &str =
