@@ -30,6 +30,12 @@ impl Output {
         if self.json { Ok(()) } else { line(text) }
     }
 
+    /// Tells something beside the answer, on standard error. Nothing is left to do if that is closed.
+    pub fn notice(self, text: &str) {
+        let text = if self.json { serde_json::json!({ "notice": text }).to_string() } else { text.to_owned() };
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
+
     /// Prints one of many answers, each in a line of its own. False once the reader has gone: then there is nobody to go on for.
     pub fn follow<T: Serialize>(self, value: &T, text: impl FnOnce() -> String) -> anyhow::Result<bool> {
         let text = if self.json { serde_json::to_string(value)? } else { text() };

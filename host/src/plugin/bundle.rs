@@ -22,7 +22,7 @@ use crate::job::facts::{FileFacts, Listing};
 use crate::job::model::ClaimedJob;
 use crate::job::names::{Parts, check_name};
 use crate::remote::{Reader, Writer};
-use crate::spool::{Draft, SpoolFile};
+use crate::spool::{Draft, SpoolError, SpoolFile};
 
 /// One partner's bundle, ready to be called.
 pub struct Bundle {
@@ -34,11 +34,11 @@ pub struct Bundle {
     pub(super) prepared: Prepared,
 }
 
-/// Components that are compiled and linked.
+/// Components that are compiled and linked. One is missing where the manifest says that the bundle is the other alone.
 pub(super) struct Prepared {
     pub engine: Engine,
-    pub builder: BuilderWorld,
-    pub destination: DestinationWorld,
+    pub builder: Option<BuilderWorld>,
+    pub destination: Option<DestinationWorld>,
 }
 
 /// A built file.
@@ -73,10 +73,12 @@ impl Bundle {
         output: Draft,
         stop: &CancellationToken,
     ) -> Result<Built, CallError> {
+        let Some(world) = self.prepared.builder.clone() else {
+            return instead_of_a_builder(destination, output).await;
+        };
         let guest_job = guest_job(destination, job)?;
         let state = self.state("build", destination, job).with_building(Arc::clone(&destination.source), output);
         let bounds = Bounds { timeout: self.manifest.limits.build(), stop: Some(stop) };
-        let world = self.prepared.builder.clone();
         let (state, rows) = run(self.store(state), bounds, |mut store| async move {
             let outcome = async {
                 let file = store.data_mut().lend(worlds::output::OutputFile)?;
@@ -102,7 +104,7 @@ impl Bundle {
     ) -> Result<String, CallError> {
         let guest_job = guest_job(destination, job)?;
         let bounds = Bounds { timeout: self.manifest.limits.call(), stop: Some(stop) };
-        let world = self.prepared.destination.clone();
+        let world = self.destination_world()?;
         let (_, name) = run(self.store(self.state("final-name", destination, job)), bounds, |mut store| async move {
             let outcome = world.final_name(&mut store, &guest_job).await;
             (store, outcome)
@@ -123,7 +125,7 @@ impl Bundle {
     ) -> Result<Listing, CallError> {
         let guest_job = guest_job(destination, job)?;
         let bounds = Bounds { timeout: self.manifest.limits.call(), stop: Some(stop) };
-        let world = self.prepared.destination.clone();
+        let world = self.destination_world()?;
         let asked = final_name.to_owned();
         let (_, listing) = run(self.store(self.state("baseline", destination, job)), bounds, |mut store| async move {
             let outcome = async {
@@ -154,7 +156,7 @@ impl Bundle {
         let delivery = delivery(destination, job, expected, &reader)?;
         let before = worlds::guest_listing(before);
         let bounds = Bounds { timeout: self.manifest.limits.deliver(), stop: None };
-        let world = self.prepared.destination.clone();
+        let world = self.destination_world()?;
         let (_, receipt) = run(self.store(self.state("deliver", destination, job)), bounds, |mut store| async move {
             let outcome = async {
                 let look = store.data_mut().lend(reader)?;
@@ -180,7 +182,7 @@ impl Bundle {
         let delivery = delivery(destination, job, expected, &reader)?;
         let before = before.map(worlds::guest_listing);
         let bounds = Bounds { timeout: self.manifest.limits.call(), stop: None };
-        let world = self.prepared.destination.clone();
+        let world = self.destination_world()?;
         let (_, observation) =
             run(self.store(self.state("observe", destination, job)), bounds, |mut store| async move {
                 let outcome = async {
@@ -192,6 +194,11 @@ impl Bundle {
             })
             .await?;
         Ok(worlds::observation(observation))
+    }
+
+    fn destination_world(&self) -> Result<DestinationWorld, CallError> {
+        let none = || CallError::Host { what: "the bundle is a builder alone".to_owned() };
+        self.prepared.destination.clone().ok_or_else(none)
     }
 
     fn state(&self, call: &'static str, destination: &Destination, job: &ClaimedJob) -> State {
@@ -226,6 +233,16 @@ impl Bundle {
             ),
         })
     }
+}
+
+/// The file that a rehearsal gives to a destination alone.
+async fn instead_of_a_builder(destination: &Destination, mut output: Draft) -> Result<Built, CallError> {
+    let failed = |error: SpoolError| CallError::Host { what: error.to_string() };
+    let Some(ready) = &destination.ready else {
+        return Err(CallError::Host { what: "the bundle is a destination alone".to_owned() });
+    };
+    output.write(ready).await.map_err(failed)?;
+    Ok(Built { file: output.finish().await.map_err(failed)?, rows: 0 })
 }
 
 fn guest_job(destination: &Destination, job: &ClaimedJob) -> Result<types::Job, CallError> {

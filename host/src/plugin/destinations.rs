@@ -42,6 +42,8 @@ pub struct Destination {
     pub(super) source: Arc<dyn OpenQuery>,
     /// On a rehearsed destination.
     pub(super) meter: Option<Meter>,
+    /// On a rehearsed one of a bundle without a builder: the file to deliver.
+    pub(super) ready: Option<Arc<[u8]>>,
 }
 
 /// Opens the named queries of a destination. In operation [`Queries`]; rehearsals and tests give rows of their own.
@@ -229,6 +231,7 @@ fn destination(one: WrittenDestination, at: &At<'_>, shared: &Shared<'_>) -> Res
         digests,
         source: Arc::new(Queries::new(one.tenant, queries)),
         meter: None,
+        ready: None,
     })
 }
 

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use super::document::DocumentError;
+use super::part::Part;
 
 /// Why plugins cannot be served at all.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +60,10 @@ pub enum BundleFault {
     DestinationTaken { destination: uuid::Uuid, holder: String },
     #[error("the partner name {partner:?} is already used by bundle {holder}; choose another in partner.toml")]
     PartnerTaken { partner: String, holder: String },
+    #[error(
+        "partner.toml says that it is a {part} alone (`part = \"{part}\"`), which is tested and not served; put the other component beside it and take that line out"
+    )]
+    OnePart { part: Part },
     /// What the database has on record of its destinations speaks against it.
     #[error("{what}")]
     OnRecord { what: String },

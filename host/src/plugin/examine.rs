@@ -12,6 +12,7 @@ use super::destinations::{self, Destination, Shared};
 use super::engine;
 use super::error::{BundleFault, PluginError};
 use super::manifest::{self, ComponentFile, Manifest};
+use super::part::Part;
 use super::registry::{Read, read_component, read_text};
 use super::scan::bundle_directories;
 use crate::job::facts::Sha256;
@@ -61,8 +62,12 @@ pub fn examine(directory: &Path, operated: bool) -> Result<Examined, PluginError
             return Ok(examined);
         }
     };
-    let builder = examined.component(&engine, directory, &manifest.builder, World::Builder);
-    let destination = examined.component(&engine, directory, &manifest.destination, World::Destination);
+    examined.problems.extend(manifest.part.map(|part| BundleFault::OnePart { part }));
+    let mut component = |part, file, world| {
+        if manifest.has(part) { examined.component(&engine, directory, file, world) } else { None }
+    };
+    let builder = component(Part::Builder, &manifest.builder, World::Builder);
+    let destination = component(Part::Destination, &manifest.destination, World::Destination);
     if operated {
         let none = Sha256([0; 32]);
         let (builder, destination) = (builder.unwrap_or(none), destination.unwrap_or(none));

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 
 use super::document::{Document, DocumentError};
+use super::part::Part;
 use super::patterns::{Final, overlap};
 use crate::job::contract::Contract;
 use crate::job::facts::Sha256;
@@ -24,6 +25,9 @@ pub struct Manifest {
     pub partner: String,
     /// Raised with every change; a higher one replaces a lower one.
     pub revision: u32,
+    /// One plugin alone: it is built and tested, and never served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     pub builder: ComponentFile,
     pub destination: ComponentFile,
     pub contract: Contract,
@@ -145,6 +149,7 @@ impl Limits {
 struct Written {
     partner: String,
     revision: u32,
+    part: Option<Part>,
     #[serde(default = "builder_file")]
     builder: ComponentFile,
     #[serde(default = "destination_file")]
@@ -179,6 +184,7 @@ impl Manifest {
         let manifest = Self {
             partner: written.partner,
             revision: written.revision,
+            part: written.part,
             builder: written.builder,
             destination: written.destination,
             contract: written.contract,
@@ -193,6 +199,11 @@ impl Manifest {
         manifest.check_auxiliary(&document)?;
         manifest.check_acknowledgment(&document)?;
         Ok(manifest)
+    }
+
+    /// True if the bundle has this plugin.
+    pub fn has(&self, part: Part) -> bool {
+        self.part.is_none_or(|alone| alone == part)
     }
 
     fn check_identity(&self, document: &Document<'_>) -> Result<(), DocumentError> {

@@ -15,6 +15,7 @@ use super::destinations::{self, Shared};
 use super::engine;
 use super::error::{BundleError, BundleFault, PluginError};
 use super::manifest::{self, ComponentFile, Manifest};
+use super::part::Part;
 use super::scan::bundle_directories;
 use super::versions::{BuilderWorld, DestinationWorld};
 use super::worlds::{State, link, wasi};
@@ -160,26 +161,42 @@ impl Bundle {
 fn load_bundle(shared: &SharedParts, directory: &Path, operated: bool) -> Result<Bundle, BundleFault> {
     let name = directory.file_name().and_then(|name| name.to_str()).ok_or(BundleFault::DirectoryName)?;
     let manifest = Manifest::parse(&read_text(directory, manifest::FILE)?).map_err(BundleFault::Document)?;
+    if let Some(part) = manifest.part.filter(|_| operated) {
+        return Err(BundleFault::OnePart { part });
+    }
     // Texts first: their faults are told without waiting for a compiler.
     let destinations_text = if operated { Some(read_text(directory, destinations::FILE)?) } else { None };
-    let builder = read_component(directory, &manifest.builder)?;
-    let destination = read_component(directory, &manifest.destination)?;
-    let described = Shared { manifest: &manifest, builder: builder.sha256, destination: destination.sha256, directory };
+    let read = |part, file| manifest.has(part).then(|| read_component(directory, file)).transpose();
+    let builder = read(Part::Builder, &manifest.builder)?;
+    let destination = read(Part::Destination, &manifest.destination)?;
+    let sha256 = |read: &Option<Read>| read.as_ref().map_or(Sha256([0; 32]), |read| read.sha256);
+    let described =
+        Shared { manifest: &manifest, builder: sha256(&builder), destination: sha256(&destination), directory };
     let destinations = match destinations_text {
         Some(text) => destinations::parse(&text, &described).map_err(BundleFault::Document)?,
         None => Vec::new(),
     };
 
-    let (compiled, version) = builder.compile(shared, World::Builder)?;
-    let builder = shared
-        .linker(&compiled, World::Builder, version)
-        .and_then(|linker| BuilderWorld::prepare(version, &linker, &compiled))
-        .map_err(|error| types_differ(&manifest.builder, World::Builder, &error))?;
-    let (compiled, version) = destination.compile(shared, World::Destination)?;
-    let destination = shared
-        .linker(&compiled, World::Destination, version)
-        .and_then(|linker| DestinationWorld::prepare(version, &linker, &compiled))
-        .map_err(|error| types_differ(&manifest.destination, World::Destination, &error))?;
+    let builder = match builder {
+        None => None,
+        Some(read) => {
+            let (compiled, version) = read.compile(shared, World::Builder)?;
+            let prepared = shared
+                .linker(&compiled, World::Builder, version)
+                .and_then(|linker| BuilderWorld::prepare(version, &linker, &compiled));
+            Some(prepared.map_err(|error| types_differ(&manifest.builder, World::Builder, &error))?)
+        }
+    };
+    let destination = match destination {
+        None => None,
+        Some(read) => {
+            let (compiled, version) = read.compile(shared, World::Destination)?;
+            let prepared = shared
+                .linker(&compiled, World::Destination, version)
+                .and_then(|linker| DestinationWorld::prepare(version, &linker, &compiled));
+            Some(prepared.map_err(|error| types_differ(&manifest.destination, World::Destination, &error))?)
+        }
+    };
     Ok(Bundle {
         directory: name.to_owned(),
         partner: manifest.partner.clone(),

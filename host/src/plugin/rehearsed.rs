@@ -1,16 +1,28 @@
-//! A destination without the operator's `destinations.toml`: for rehearsals.
+//! A destination without the operator's `destinations.toml`, and the addresses in such a file alone: for rehearsals.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use uuid::Uuid;
 
 use super::bundle::Bundle;
-use super::destinations::{Destination, OpenQuery};
+use super::destinations::{self, Destination, OpenQuery, Shared};
+use super::error::{BundleError, BundleFault};
 use super::measure::Meter;
+use crate::job::facts::Sha256;
 use crate::job::model::Digests;
 use crate::policy::DestinationRules;
 use crate::remote::Endpoint;
+
+impl Destination {
+    /// The same destination with a file that stands for what a builder would make, if the bundle has none.
+    #[must_use]
+    pub fn with_file(mut self, ready: Option<Arc<[u8]>>) -> Self {
+        self.ready = ready;
+        self
+    }
+}
 
 impl Bundle {
     /// A destination of this bundle at an endpoint of the rehearsal's own. `settings` override the manifest's options, as the
@@ -42,6 +54,31 @@ impl Bundle {
             },
             source,
             meter: Some(meter),
+            ready: None,
         }
     }
+
+    /// Where the destinations of a file lie, with their ids and names. Paths in it start at its own directory. Nothing else of
+    /// it is used: no settings, no queries, no rules.
+    pub fn addresses_in(&self, file: &Path) -> Result<Vec<Address>, BundleError> {
+        let refused = |fault| BundleError { bundle: self.directory.clone(), fault };
+        let text = std::fs::read_to_string(file).map_err(|error| {
+            refused(BundleFault::Unreadable { file: file.display().to_string(), why: error.to_string() })
+        })?;
+        let none = Sha256([0; 32]);
+        let directory = file.parent().unwrap_or(Path::new("."));
+        let shared = Shared { manifest: &self.manifest, builder: none, destination: none, directory };
+        let destinations = destinations::parse(&text, &shared);
+        let destinations = destinations.map_err(|fault| refused(BundleFault::Document(fault)))?;
+        let address = |Destination { id, name, endpoint, .. }| Address { id, name, endpoint };
+        Ok(destinations.into_iter().map(address).collect())
+    }
+}
+
+/// Where a destination lies.
+#[derive(Debug, Clone)]
+pub struct Address {
+    pub id: Uuid,
+    pub name: String,
+    pub endpoint: Endpoint,
 }

@@ -6,6 +6,7 @@
 //! final_name = "inbox/contacts-K-1001.csv"
 //! golden = "golden/contacts.csv"          # the expected bytes; `waybill plugin test --bless` writes them.
 //!                                         # Of a gzip file: those inside
+//! file = "files/contacts.csv"             # only where the bundle is a destination alone: the file to deliver
 //! repeatable = true                       # false: the file is encrypted, so no two builds are the same
 //! last = "golden/last-week.csv"           # our file of last time, which is still there under the same name
 //!
@@ -37,12 +38,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use toml::Spanned;
 
+use crate::plugin::{Manifest, Part};
 use crate::source::FileRows;
 
 /// A case, read and checked.
@@ -54,6 +57,8 @@ pub(super) struct Case {
     pub created_at: OffsetDateTime,
     pub final_name: Option<String>,
     pub golden: Option<PathBuf>,
+    /// The file to deliver, where the bundle has no builder.
+    pub file: Option<Arc<[u8]>>,
     pub repeatable: bool,
     pub scope: serde_json::Value,
     pub settings: BTreeMap<String, String>,
@@ -127,6 +132,7 @@ struct Written {
     created_at: Option<Spanned<WrittenTime>>,
     final_name: Option<String>,
     golden: Option<Spanned<String>>,
+    file: Option<Spanned<String>>,
     #[serde(default = "yes")]
     repeatable: bool,
     #[serde(default)]
@@ -220,21 +226,20 @@ fn read(tests: &Path, path: &Path) -> Result<Case, CaseFault> {
         None => None,
         Some(named) => Some(tests.join(inside(named).map_err(|what| fault(named.span().start, what))?)),
     };
-    let last = match &written.last {
-        None => None,
-        Some(named) => {
-            let at = |what| fault(named.span().start, what);
-            let inside = inside(named).map_err(at)?;
-            let bytes = std::fs::read(tests.join(inside));
-            Some(bytes.map_err(|error| at(format!("tests/{} cannot be read ({error})", named.get_ref())))?)
-        }
+    let content = |named: &Option<Spanned<String>>| {
+        let Some(named) = named else { return Ok(None) };
+        let at = |what| fault(named.span().start, what);
+        let bytes = std::fs::read(tests.join(inside(named).map_err(at)?));
+        bytes.map(Some).map_err(|error| at(format!("tests/{} cannot be read ({error})", named.get_ref())))
     };
+    let (last, ready) = (content(&written.last)?, content(&written.file)?);
     Ok(Case {
         name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         key: written.key,
         created_at,
         final_name: written.final_name,
         golden,
+        file: ready.map(Arc::from),
         repeatable: written.repeatable,
         scope,
         settings: written.settings,
@@ -258,6 +263,20 @@ fn inside(named: &Spanned<String>) -> Result<&Path, String> {
 
 fn line_at(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+}
+
+impl Case {
+    /// A case gives the file where nothing makes one, and only there.
+    pub fn suits(&self, manifest: &Manifest) -> Result<(), CaseFault> {
+        let what = match (manifest.has(Part::Builder), &self.file) {
+            (true, None) | (false, Some(_)) => return Ok(()),
+            (true, Some(_)) => "the bundle has a builder, which makes the file: take `file` out",
+            (false, None) => {
+                "the bundle is a destination alone (`part` in partner.toml): name the file to deliver, as in file = \"files/contacts.csv\""
+            }
+        };
+        Err(CaseFault { file: format!("{}.toml", self.name), line: 0, what: what.to_owned() })
+    }
 }
 
 impl Acknowledgment {

@@ -13,7 +13,7 @@ use super::case::Case;
 use super::report::Check;
 use super::stage::{self, Stage};
 use crate::job::facts::FileFacts;
-use crate::plugin::Destination;
+use crate::plugin::{Destination, Part};
 use crate::remote::Names;
 use crate::spool::SpoolFile;
 
@@ -35,6 +35,10 @@ pub(super) async fn check(stage: &Stage, destination: &Destination, bless: bool)
     let Stage { bundle, case, .. } = stage;
     let mut checks = Vec::new();
     let file = match build(stage, destination).await? {
+        Ok((file, _)) if !bundle.manifest.has(Part::Builder) => {
+            checks.push(good("file", format!("{} bytes, as the case gives it: nothing builds it", file.bytes())));
+            Some(file)
+        }
         Ok((file, rows)) => {
             checks.push(good("build", format!("{rows} rows, {} bytes", file.bytes())));
             Some(file)
@@ -44,11 +48,17 @@ pub(super) async fn check(stage: &Stage, destination: &Destination, bless: bool)
             None
         }
     };
-    if let Some(file) = &file {
+    if let Some(file) = file.as_ref().filter(|_| bundle.manifest.has(Part::Builder)) {
         checks.push(repeatable(stage, destination, file).await?);
         if let Some(golden) = &case.golden {
             checks.push(compare(golden, file, bless).await?);
         }
+    }
+    if !bundle.manifest.has(Part::Destination) {
+        let says =
+            "none: the bundle is a builder alone (`part` in partner.toml), so the file is not named and not delivered";
+        checks.push(good("deliveries", says.to_owned()));
+        return Ok(Checked { checks, expected: None });
     }
     let stop = CancellationToken::new();
     let mut names = Vec::new();

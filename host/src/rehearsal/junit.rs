@@ -51,6 +51,18 @@ fn suite(case: &CaseReport) -> TestSuite {
         ));
         suite.add_test_case(test);
     }
+    for session in &case.sessions {
+        let mut test = test(&format!("session {}", session.session), &session.wrong);
+        test.set_system_out(format!(
+            "{} requests as at {}\nthe plugin: {}\nthe host concluded: {} ({})",
+            session.requests,
+            session.server,
+            session.plugin_did.join("; "),
+            session.concluded,
+            session.because
+        ));
+        suite.add_test_case(test);
+    }
     suite
 }
 

@@ -18,7 +18,7 @@ use crate::job::status::Status;
 use crate::job::verdict::{
     Conclusion, Facts, Leave, Lost, after_removal, compare, differences, without_fence, worth_removing,
 };
-use crate::remote::{ConnectError, Names, Reader, Session, SessionLimits};
+use crate::remote::{Names, Reader, Session};
 
 /// What the later looks concluded.
 pub(super) struct Later {
@@ -28,24 +28,16 @@ pub(super) struct Later {
 }
 
 /// Looks once, and once more if it removed our temporary file.
-pub(super) async fn look(
-    work: &Work,
-    record: &MemoryRecord,
-    expected: &FileFacts,
-    limits: &SessionLimits,
-) -> Result<Later, ConnectError> {
-    let session = Session::connect(&work.destination.endpoint, limits).await?;
-    let looking = Looking { work, record, expected, session: &session };
+pub(super) async fn look(work: &Work, record: &MemoryRecord, expected: &FileFacts, session: &Session) -> Later {
+    let looking = Looking { work, record, expected, session };
     let (conclusion, facts) = looking.once().await;
-    let later = match facts {
+    match facts {
         Some(facts) if matches!(conclusion, Conclusion::Unknown(_)) && looking.remove(&facts).await => {
             let (conclusion, _) = looking.once().await;
             Later { conclusion, removed: true }
         }
         Some(_) | None => Later { conclusion, removed: false },
-    };
-    session.close().await;
-    Ok(later)
+    }
 }
 
 struct Looking<'a> {

@@ -24,53 +24,59 @@
 //! # }
 //! ```
 //!
-//! Not promised: that a real partner behaves as a simulated one; `waybill partner check` finds out what that one does. Overwriting
-//! is rehearsed where a case has our file of last time there; replacements are not.
+//! Not promised: that a real partner behaves as a simulated one; `waybill partner check` finds out what that one does, and a
+//! session with a real server ([`record_session`]), once recorded, is part of every rehearsal. Overwriting is rehearsed where a case has
+//! our file of last time there; replacements are not.
 
 mod case;
 mod checks;
 mod fault;
 mod junit;
 mod later;
+mod opened;
 mod placed;
 mod record;
 mod report;
 mod rows;
+mod sessions;
 mod stage;
 mod truth;
 mod weigh;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::StreamExt as _;
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 pub use case::CaseFault;
 pub use fault::{Fault, Oddity, Request, Trouble};
 pub use junit::JunitError;
-pub use report::{CallReport, CaseReport, Check, FaultReport, LaterReport, Report};
+pub use report::{CallReport, CaseReport, Check, FaultReport, LaterReport, Report, SessionReport};
+pub use sessions::{Against, Plan, Recording, record as record_session};
 pub use truth::Judged;
 
-use crate::plugin::{Bundle, BundleError, Meter, PluginError, PluginSettings, Plugins};
-use crate::remote::simulated::{SimulatedError, ssh};
+use crate::plugin::{BundleError, Meter, PluginError};
+use crate::remote::simulated::SimulatedError;
 use crate::remote::{ConnectError, RemoteError};
-use crate::spool::{Spool, SpoolError};
+use crate::spool::SpoolError;
 use case::Case;
-use stage::Stage;
+use opened::Opened;
+use sessions::Session;
 
 /// Deliveries at a time. They wait for loopback more than they compute.
 const AT_ONCE: usize = 4;
+/// What stands for all recorded sessions among the names of faults.
+const SESSIONS: &str = "sessions";
 
 /// How to rehearse.
 #[derive(Clone, Default)]
 pub struct Options {
     /// Only the case of this name.
     pub only: Option<String>,
-    /// Only the faults of these names, separated by commas, such as `plain`: for a quick look while writing.
+    /// Only the faults of these names, separated by commas, such as `plain`: for a quick look while writing. `sessions` stands
+    /// for all recorded sessions.
     pub fault: Option<String>,
     /// Write the golden files anew instead of comparing.
     pub bless: bool,
@@ -88,6 +94,8 @@ pub type OnProgress = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
 pub enum Progress<'a> {
     /// The bundle is being read and compiled.
     Loading,
+    /// This is now written at a real server.
+    Recording { plan: &'a Plan },
     /// So many deliveries of this case are to come.
     Case { name: &'a str, deliveries: usize },
     /// One was made.
@@ -110,7 +118,9 @@ pub enum RehearsalError {
     NoCases { directory: PathBuf },
     #[error("there is no case {name:?}; there are: {known}")]
     NoSuchCase { name: String, known: String },
-    #[error("there is no fault {name:?}; a report names them all, such as plain, disk-full, cut-after-link")]
+    #[error(
+        "there is no fault {name:?}; a report names them all, such as plain, disk-full, cut-after-link; sessions are the recorded ones"
+    )]
     NoSuchFault { name: String },
     #[error("plugins cannot be run here")]
     Plugins(#[from] PluginError),
@@ -124,6 +134,30 @@ pub enum RehearsalError {
     Spool(#[from] SpoolError),
     #[error("the names of an attempt could not be made: {why}")]
     Names { why: String },
+    #[error("the bundle is a builder alone (`part` in partner.toml), so there is nothing to deliver")]
+    NothingToDeliver,
+    #[error("a session cannot be called {name:?}; use lower-case letters, digits and hyphens")]
+    SessionName { name: String },
+    #[error("one case is recorded at a time; name it with --only: {known}")]
+    WhichCase { known: String },
+    #[error(
+        "the case {case:?} replaces our file of last time, and nothing that a partner has is replaced for a test; record another case"
+    )]
+    ReplacesAFile { case: String },
+    #[error("{file:?} has no destination {name:?}; it has: {known}")]
+    NoSuchDestination { name: String, file: PathBuf, known: String },
+    #[error("several destinations in {file:?} are called {name:?}; name the one that is meant by its id")]
+    SeveralDestinations { name: String, file: PathBuf },
+    #[error("{0}")]
+    NotReached(ConnectError),
+    #[error("the server could not be tried on scratch names: {0}; files under temporary names may be left there")]
+    NotProven(RemoteError),
+    #[error(
+        "the final name {name:?} is not seen to be free at the server ({why}), so nothing was written; give the case another key, or have the file removed"
+    )]
+    NameNotFree { name: String, why: String },
+    #[error("the session has no form in JSON: {why}")]
+    Unwritable { why: String },
     #[error("{path:?} cannot be read or written")]
     File {
         path: PathBuf,
@@ -135,70 +169,35 @@ pub enum RehearsalError {
 /// Rehearses the bundle in a directory.
 pub async fn rehearse(directory: impl AsRef<Path>, options: &Options) -> Result<Report, RehearsalError> {
     let (directory, began) = (directory.as_ref(), Instant::now());
-    if !directory.is_dir() {
-        return Err(RehearsalError::NoBundle { directory: directory.to_owned() });
-    }
-    options.faults()?;
-    options.tell(Progress::Loading);
-    // Texts first: their faults are told without waiting for a compiler.
-    let cases = cases(directory, options)?;
-    let own = Own::make()?;
-    let cache_dir = options.compiled.clone().unwrap_or_else(|| own.path("compiled"));
-    let directory = directory.canonicalize().map_err(|source| failed(directory, source))?;
-    let bundle = Plugins::open(&PluginSettings { cache_dir })?.load_alone(&directory).await;
-    let bundle = Arc::new(bundle.map_err(RehearsalError::Bundle)?);
+    let opened = Opened::open(directory, options).await?;
+    let sessions = sessions::all(&opened.directory.join("tests"), &opened.known).map_err(RehearsalError::Case)?;
     let mut reports = Vec::new();
-    for case in cases {
-        reports.push(rehearse_case(&bundle, case, &own, options).await?);
+    for case in &opened.cases {
+        reports.push(rehearse_case(&opened, case, &sessions, options).await?);
     }
-    Ok(Report {
-        bundle: bundle.directory.clone(),
-        partner: bundle.partner.clone(),
-        revision: bundle.manifest.revision,
-        passed: reports.iter().all(|report| report.passed),
-        seconds: began.elapsed().as_secs_f64(),
-        cases: reports,
-    })
-}
-
-fn cases(directory: &Path, options: &Options) -> Result<Vec<Case>, RehearsalError> {
-    let mut cases = case::all(&directory.join("tests")).map_err(RehearsalError::Case)?;
-    if cases.is_empty() {
-        return Err(RehearsalError::NoCases { directory: directory.to_owned() });
-    }
-    if let Some(only) = &options.only {
-        let known = cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>().join(", ");
-        cases.retain(|case| case.name == *only);
-        if cases.is_empty() {
-            return Err(RehearsalError::NoSuchCase { name: only.clone(), known });
-        }
-    }
-    Ok(cases)
+    Ok(opened.report(reports, began))
 }
 
 async fn rehearse_case(
-    bundle: &Arc<Bundle>,
-    case: Case,
-    own: &Own,
+    opened: &Opened,
+    case: &Case,
+    sessions: &[Session],
     options: &Options,
 ) -> Result<CaseReport, RehearsalError> {
-    let (began, contract) = (Instant::now(), &bundle.manifest.contract);
-    let stage = Stage {
-        bundle: Arc::clone(bundle),
-        case,
-        spool: Spool::open(&own.path("spool"))?,
-        password: own.path("password"),
-        proofs: Mutex::new(BTreeMap::new()),
-    };
+    let (began, bundle) = (Instant::now(), &opened.bundle);
+    let contract = &bundle.manifest.contract;
+    let stage = opened.stage(case.clone())?;
+    let sessions = sessions.iter().filter(|session| session.header.case == case.name && options.sessions());
+    let sessions: Vec<&Session> = sessions.collect();
     let meter = Meter::default();
     let checked = checks::check(&stage, &stage.destination(0, "", meter.clone()), options.bless).await?;
     let mut measured = meter.calls();
-    let mut faults = Vec::new();
+    let (mut faults, mut replayed) = (Vec::new(), Vec::new());
     if let Some(expected) = &checked.expected {
         let all = options.faults()?;
         let excluded = |fault| placed::excluded(fault, contract, &stage.case);
         let placed: Vec<Fault> = all.iter().copied().filter(|fault| excluded(*fault).is_none()).collect();
-        options.tell(Progress::Case { name: &stage.case.name, deliveries: placed.len() });
+        options.tell(Progress::Case { name: &stage.case.name, deliveries: placed.len() + sessions.len() });
         let deliveries = futures::stream::iter(placed.into_iter().map(|fault| stage.run(fault, expected)));
         let mut deliveries = deliveries.buffered(AT_ONCE);
         let mut made = BTreeMap::new();
@@ -215,8 +214,16 @@ async fn rehearse_case(
                 None => made.remove(&fault),
             })
             .collect();
+        for session in sessions {
+            let (report, calls) = sessions::replay(&stage, session, expected).await?;
+            options.tell(Progress::Delivered);
+            replayed.push(report);
+            measured.extend(calls);
+        }
     }
-    let passed = checked.checks.iter().all(|check| check.passed) && faults.iter().all(|fault| fault.wrong.is_empty());
+    let passed = checked.checks.iter().all(|check| check.passed)
+        && faults.iter().all(|fault| fault.wrong.is_empty())
+        && replayed.iter().all(|session| session.wrong.is_empty());
     Ok(CaseReport {
         name: stage.case.name.clone(),
         passed,
@@ -224,6 +231,7 @@ async fn rehearse_case(
         final_name: checked.expected.map(|expected| expected.name),
         checks: checked.checks,
         faults,
+        sessions: replayed,
         calls: weigh::calls(&measured, &bundle.manifest.limits),
     })
 }
@@ -236,38 +244,20 @@ impl Options {
                 let named = |name: &str| {
                     Fault::named(name).ok_or_else(|| RehearsalError::NoSuchFault { name: name.to_owned() })
                 };
-                names.split(',').map(str::trim).map(named).collect()
+                names.split(',').map(str::trim).filter(|name| *name != SESSIONS).map(named).collect()
             }
         }
+    }
+
+    /// Recorded sessions are replayed too.
+    fn sessions(&self) -> bool {
+        self.fault.as_ref().is_none_or(|names| names.split(',').any(|name| name.trim() == SESSIONS))
     }
 
     fn tell(&self, progress: Progress<'_>) {
         if let Some(told) = &self.progress {
             told(progress);
         }
-    }
-}
-
-/// The rehearsal's own directory: built files, the password, compiled components that nobody wants to keep.
-struct Own {
-    directory: tempfile::TempDir,
-}
-
-impl Own {
-    fn make() -> Result<Self, RehearsalError> {
-        let directory = tempfile::tempdir().map_err(|source| failed(&std::env::temp_dir(), source))?;
-        let own = Self { directory };
-        let path = own.path("password");
-        let write = || {
-            let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-            std::io::Write::write_all(&mut file, ssh::PASSWORD.as_bytes())
-        };
-        write().map_err(|source| failed(&path, source))?;
-        Ok(own)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
     }
 }
 

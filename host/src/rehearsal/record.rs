@@ -1,6 +1,6 @@
 //! The record of a rehearsed attempt, in memory: what the store keeps for a real one, and the phase that faults go by.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 use tokio::time::Instant;
@@ -14,7 +14,6 @@ use crate::job::facts::FileFacts;
 use crate::job::on_record::AttemptOnRecord;
 use crate::job::status::{FailureReason, Status};
 use crate::job::verdict::Conclusion;
-use crate::remote::simulated::SftpServer;
 use crate::remote::{Fence, FenceRefused, Journal, Proof, ServerFacts};
 
 /// How far the attempt came.
@@ -39,7 +38,8 @@ pub(super) struct Orders {
 
 /// One rehearsed attempt's record.
 pub(super) struct MemoryRecord {
-    server: Arc<SftpServer>,
+    /// Counts the requests that the server has seen.
+    seen: Box<dyn Fn() -> usize + Send + Sync>,
     orders: Orders,
     proof: Proof,
     /// What was delivered last under a reused name.
@@ -82,8 +82,13 @@ pub(super) enum Concluded {
 }
 
 impl MemoryRecord {
-    pub fn new(server: Arc<SftpServer>, orders: Orders, proof: Proof, last: Option<FileFacts>) -> Self {
-        Self { server, orders, proof, last, kept: Mutex::default() }
+    pub fn new(
+        seen: impl Fn() -> usize + Send + Sync + 'static,
+        orders: Orders,
+        proof: Proof,
+        last: Option<FileFacts>,
+    ) -> Self {
+        Self { seen: Box::new(seen), orders, proof, last, kept: Mutex::default() }
     }
 
     pub fn phase(&self) -> Phase {
@@ -149,7 +154,7 @@ impl Record for MemoryRecord {
             if self.orders.stop_requested {
                 return Authorization::StopRecorded;
             }
-            let requests = self.server.log().len();
+            let requests = (self.seen)();
             let mut kept = self.kept_now();
             kept.expected = Some(expected.clone());
             kept.requests_before = requests;

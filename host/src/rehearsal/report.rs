@@ -31,6 +31,9 @@ pub struct CaseReport {
     pub checks: Vec<Check>,
     /// A delivery under each fault.
     pub faults: Vec<FaultReport>,
+    /// A delivery over each recorded session.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<SessionReport>,
     /// What the calls took, over all deliveries of the case.
     pub calls: Vec<CallReport>,
 }
@@ -66,6 +69,29 @@ pub struct FaultReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub later: Option<LaterReport>,
     /// What the bundle did wrong; empty: it passed.
+    pub wrong: Vec<String>,
+}
+
+/// One delivery over a session with a real server: one that was recorded before, or now.
+#[derive(Debug, Clone, Serialize)]
+pub struct SessionReport {
+    pub session: String,
+    /// As the server named itself.
+    pub server: String,
+    pub requests: usize,
+    pub milliseconds: u64,
+    pub plugin_did: Vec<String>,
+    pub concluded: String,
+    pub because: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub later: Option<String>,
+    /// The file that the session was written to just now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<String>,
+    /// What was left at the server just now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
+    /// What is wrong; empty: it passed.
     pub wrong: Vec<String>,
 }
 
@@ -112,7 +138,11 @@ impl CaseReport {
             .faults
             .iter()
             .flat_map(|fault| fault.wrong.iter().map(move |wrong| format!("{name}: {}: {wrong}", fault.fault)));
-        checks.chain(faults).collect()
+        let sessions = self
+            .sessions
+            .iter()
+            .flat_map(|one| one.wrong.iter().map(move |wrong| format!("{name}: session {}: {wrong}", one.session)));
+        checks.chain(faults).chain(sessions).collect()
     }
 
     /// Faults after which the outcome stayed unknown, also for a later look: a person would have to ask the partner.

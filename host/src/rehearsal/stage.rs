@@ -37,6 +37,8 @@ const JOB: Uuid = Uuid::from_u128(0x0000_0a0b_0000_7000_8000_0000_0000_0001);
 /// What all deliveries of one case share.
 pub(super) struct Stage {
     pub bundle: Arc<Bundle>,
+    /// The bundle's.
+    pub directory: PathBuf,
     pub case: Case,
     pub spool: Spool,
     /// Holds the simulated server's password, as an operator's file would.
@@ -85,7 +87,7 @@ impl Stage {
             secret: SecretRef::PasswordFile(self.password.clone()),
         });
         let rows = Arc::new(RowFiles(self.case.rows.clone()));
-        self.bundle.rehearsed_at(endpoint, &self.case.settings, rows, meter)
+        self.bundle.rehearsed_at(endpoint, &self.case.settings, rows, meter).with_file(self.case.file.clone())
     }
 
     /// Delivers under the fault.
@@ -106,7 +108,8 @@ impl Stage {
             lost_before_fence: fault == Fault::Odd(Oddity::LostBeforeFence),
         };
         let replaces = last.is_some() && contract.overwrites_last.is_some();
-        let record = Arc::new(MemoryRecord::new(Arc::clone(&server), orders, proof, last));
+        let counted = Arc::clone(&server);
+        let record = Arc::new(MemoryRecord::new(move || counted.log().len(), orders, proof, last));
         let stop = Stop::new();
         self.acknowledge_when_published(&server, &names, expected);
         let scene = Scene { server: &server, record: &record, names: &names, naming, replaces, stop: &stop };
@@ -143,7 +146,10 @@ impl Stage {
             kept.concluded.clone().unwrap_or(Concluded::Nothing { why: "the attempt did not end".to_owned() });
         let later = match &kept.expected {
             Some(expected) if wants_a_later_look(fault, &concluded) => {
-                Some(later::look(&work, &record, expected, &limits).await?)
+                let session = Session::connect(&work.destination.endpoint, &limits).await?;
+                let later = later::look(&work, &record, expected, &session).await;
+                session.close().await;
+                Some(later)
             }
             Some(_) | None => None,
         };

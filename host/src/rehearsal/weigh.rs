@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::case::Expects;
 use super::fault::{Fault, Oddity};
-use super::record::Concluded;
+use super::record::{Concluded, Kept};
 use super::report::{CallReport, FaultReport, LaterReport};
 use super::stage::Run;
 use super::truth::Judged;
@@ -76,7 +76,7 @@ fn wrong(run: &Run, judged: Judged, later: Option<&LaterReport>, expects: &Expec
     wrong.extend(truth.harmed.iter().map(|name| format!("somebody else's file {name} is no longer as it was")));
     wrong.extend(truth.too_early.iter().map(|what| format!("before the delivery was authorized, {what}")));
     if plain {
-        wrong.extend(differing(run));
+        wrong.extend(differing(&run.kept));
         let at_once = Some((run.concluded.name(), run.concluded.because()));
         wrong.extend(unexpected("at once", expects.at_once.as_ref(), at_once));
         let later = later.map(|later| (later.concluded.clone(), later.because.clone()));
@@ -104,7 +104,7 @@ fn unexpected(when: &str, expected: Option<&String>, concluded: Option<(String, 
 
 /// A call that must not end so, whatever the server does. A failure that the plugin itself returns is its right, where
 /// something went wrong.
-fn broke(call: &Measured, plain: bool) -> Option<String> {
+pub(super) fn broke(call: &Measured, plain: bool) -> Option<String> {
     match call.failed.as_ref()? {
         CallError::Stopped => None,
         CallError::Failed { .. } if !plain => None,
@@ -117,7 +117,7 @@ fn broke(call: &Measured, plain: bool) -> Option<String> {
     }
 }
 
-fn forbidden(call: &Measured) -> Vec<String> {
+pub(super) fn forbidden(call: &Measured) -> Vec<String> {
     let asked = call.requests.iter().filter_map(|asked| match &asked.refused {
         Some(RemoteError::Forbidden { why }) => {
             Some(format!("{} asked for what it may not: {}: {why}", call.call, request(asked.call, &asked.on)))
@@ -128,8 +128,8 @@ fn forbidden(call: &Measured) -> Vec<String> {
 }
 
 /// Where the plugin's reports and the host's looks differ.
-fn differing(run: &Run) -> Vec<String> {
-    let told = run.kept.evidence.iter().flat_map(|evidence| match evidence {
+pub(super) fn differing(kept: &Kept) -> Vec<String> {
+    let told = kept.evidence.iter().flat_map(|evidence| match evidence {
         Evidence::Baseline { look, reported: Some(reported), .. } => differences::of_listing(look, reported),
         Evidence::Receipt(receipt) | Evidence::Observation(receipt) => receipt.differences.clone(),
         Evidence::Baseline { .. }
@@ -141,7 +141,7 @@ fn differing(run: &Run) -> Vec<String> {
 }
 
 /// What a call asked of the server, with the answers.
-fn did(call: &Measured) -> Vec<String> {
+pub(super) fn did(call: &Measured) -> Vec<String> {
     let asked = call.requests.iter().map(|asked| {
         let answer = match &asked.refused {
             None => "ok",
@@ -192,6 +192,6 @@ pub(super) fn calls(measured: &[Measured], limits: &Limits) -> Vec<CallReport> {
     ["build", "final-name", "baseline", "deliver", "observe"].iter().filter_map(|call| by_call.remove(call)).collect()
 }
 
-fn milliseconds(duration: std::time::Duration) -> u64 {
+pub(super) fn milliseconds(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -10,7 +10,7 @@
 //! The rule: nothing that the partner could act on is created before the fence is committed, and no request whose
 //! effect matters is sent twice. What is known about a failure's effect is its type, [`RemoteError`].
 //!
-//! [`simulated`] is a server in this process, for rehearsals and tests.
+//! [`simulated`] is a server in this process, for rehearsals and tests; [`recorded`] is a session with a real one, kept to be held again.
 //!
 //! Not promised: that a server's yes is true. Whoever needs to know looks again.
 
@@ -27,6 +27,7 @@ mod names;
 mod prove;
 mod readable;
 mod reader;
+pub mod recorded;
 mod requests;
 mod session;
 mod sessions;

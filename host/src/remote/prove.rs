@@ -77,15 +77,21 @@ pub struct ScratchNames([String; 5]);
 impl ScratchNames {
     /// `final_name` is any name of the right folder, for patterns that are built on it.
     pub fn mint(temporary: &NamePattern, final_name: &str) -> Result<Self, NameError> {
+        Self::with_ids(temporary, final_name, std::array::from_fn(|_| Uuid::new_v4()))
+    }
+
+    /// The same with ids that are known: for a session that is written down, or held again.
+    pub fn with_ids(temporary: &NamePattern, final_name: &str, ids: [Uuid; 5]) -> Result<Self, NameError> {
         if !temporary.names_the_attempt() {
             let pattern = String::from(temporary.clone());
             return Err(NameError::Unusable { name: pattern, why: "temporary names must carry {attempt}" });
         }
-        let mint = || {
-            let id = Uuid::new_v4().to_string();
+        let mint = |id: Uuid| {
+            let id = id.to_string();
             temporary.mint(Parts { key: &id, attempt: &id, final_name })
         };
-        Ok(Self([mint()?, mint()?, mint()?, mint()?, mint()?]))
+        let [first, second, third, fourth, fifth] = ids;
+        Ok(Self([mint(first)?, mint(second)?, mint(third)?, mint(fourth)?, mint(fifth)?]))
     }
 
     /// One of them, for a look before the proof.

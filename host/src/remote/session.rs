@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::endpoint::Endpoint;
 use super::error::{ConnectError, RemoteError};
-use super::{directory, sftp};
+use super::{directory, recorded, sftp};
 use crate::job::facts::{Entry, Found, Sha256};
 use crate::spool::SpoolFile;
 
@@ -95,6 +95,7 @@ pub struct CreateError {
 pub enum Session {
     Sftp(sftp::Session),
     Directory(directory::Session),
+    Recorded(recorded::Session),
 }
 
 /// Bytes taken from the spool at once.
@@ -113,6 +114,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.server(),
             Self::Directory(session) => session.server(),
+            Self::Recorded(session) => session.server(),
         }
     }
 
@@ -121,6 +123,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.is_usable(),
             Self::Directory(session) => session.is_usable(),
+            Self::Recorded(session) => session.is_usable(),
         }
     }
 
@@ -129,6 +132,8 @@ impl Session {
         match self {
             Self::Sftp(session) => session.close().await,
             Self::Directory(session) => session.close().await,
+            // It belongs to whoever records or replays.
+            Self::Recorded(_) => {}
         }
     }
 
@@ -137,6 +142,8 @@ impl Session {
         match self {
             Self::Sftp(session) => session.is_sole(),
             Self::Directory(session) => session.is_sole(),
+            // The same: its other clone is there to be read.
+            Self::Recorded(_) => true,
         }
     }
 
@@ -145,6 +152,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.ping().await,
             Self::Directory(session) => session.ping().await,
+            Self::Recorded(session) => session.ping().await,
         }
     }
 
@@ -153,6 +161,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.stat(name).await,
             Self::Directory(session) => session.stat(name).await,
+            Self::Recorded(session) => session.stat(name).await,
         }
     }
 
@@ -168,6 +177,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.list(directory, prefix, most, wanted).await,
             Self::Directory(session) => session.list(directory, prefix, most, wanted).await,
+            Self::Recorded(session) => session.list(directory, prefix, most, Box::new(wanted)).await,
         }
     }
 
@@ -176,6 +186,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.make_directory(name).await,
             Self::Directory(session) => session.make_directory(name).await,
+            Self::Recorded(session) => session.make_directory(name).await,
         }
     }
 
@@ -184,6 +195,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.free_bytes().await,
             Self::Directory(session) => session.free_bytes().await,
+            Self::Recorded(session) => session.free_bytes().await,
         }
     }
 
@@ -191,6 +203,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.remove(name).await,
             Self::Directory(session) => session.remove(name).await,
+            Self::Recorded(session) => session.remove(name).await,
         }
     }
 
@@ -199,6 +212,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.rename(from, to).await,
             Self::Directory(session) => session.rename(from, to).await,
+            Self::Recorded(session) => session.rename(from, to).await,
         }
     }
 
@@ -207,6 +221,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.hardlink(from, to).await,
             Self::Directory(session) => session.hardlink(from, to).await,
+            Self::Recorded(session) => session.hardlink(from, to).await,
         }
     }
 
@@ -215,6 +230,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.posix_rename(from, to).await,
             Self::Directory(session) => session.posix_rename(from, to).await,
+            Self::Recorded(session) => session.posix_rename(from, to).await,
         }
     }
 
@@ -225,6 +241,7 @@ impl Session {
                 session.lacks("hardlink@openssh.com", "the server does not offer hardlink@openssh.com")
             }
             Self::Directory(_) => None,
+            Self::Recorded(session) => session.lacks_hardlink(),
         }
     }
 
@@ -235,17 +252,24 @@ impl Session {
                 session.lacks("posix-rename@openssh.com", "the server does not offer posix-rename@openssh.com")
             }
             Self::Directory(_) => None,
+            Self::Recorded(session) => session.lacks_posix_rename(),
         }
     }
 
     /// Creates a file that must not exist yet, with a small content.
     pub async fn create(&self, name: &str, content: Vec<u8>) -> Result<(), CreateError> {
+        if let Self::Recorded(session) = self {
+            return session.create(name, content).await;
+        }
         self.create_from(name, stream::iter([Ok(Bytes::from(content))])).await
     }
 
     /// Creates a file that must not exist yet from a built file, and brings it to the disk where that can be asked for. A yes
     /// proves nothing on a full disk: read the size back. When `lost` fires, no further block is sent.
     pub async fn upload(&self, name: &str, file: &SpoolFile, lost: &CancellationToken) -> Result<(), CreateError> {
+        if let Self::Recorded(session) = self {
+            return session.upload(name, file, lost).await;
+        }
         let (file, lost) = (file.clone(), lost.clone());
         let offsets = (0..file.bytes()).step_by(SPOOL_BLOCK);
         // One block is read ahead while the last one is sent.
@@ -273,6 +297,10 @@ impl Session {
         match self {
             Self::Sftp(session) => session.create_from(name, blocks).await,
             Self::Directory(session) => session.create_from(name, blocks).await,
+            Self::Recorded(_) => Err(CreateError {
+                may_exist: false,
+                error: RemoteError::NotSent { why: "a recorded session is given files whole".to_owned() },
+            }),
         }
     }
 
@@ -281,6 +309,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.read(name, offset, most).await,
             Self::Directory(session) => session.read(name, offset, most).await,
+            Self::Recorded(session) => session.read(name, offset, most).await,
         }
     }
 
@@ -289,6 +318,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.read_digest(name, most).await,
             Self::Directory(session) => session.read_digest(name, most).await,
+            Self::Recorded(session) => session.read_digest(name, most).await,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use super::stage::{Bench, wrong};
+use super::stage::{Bench, fault, wrong};
 
 fn answer(output: &Output) -> anyhow::Result<Value> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -72,9 +72,28 @@ fn half_a_bundle_says_what_is_missing() -> anyhow::Result<()> {
     let made = bench.author("new", &["--language", "python", "--part", "destination", "--partner", "acme-2"])?;
     let text = String::from_utf8_lossy(&made.stdout).into_owned();
     assert_eq!(made.status.code(), Some(0), "{text}");
-    assert!(text.contains("put builder.wasm beside partner.toml"), "{text}");
+    assert!(text.contains("put builder.wasm beside partner.toml, and take `part` out"), "{text}");
     assert!(!bench.bundle().join("builder").exists() && bench.bundle().join("destination/destination.py").exists());
     assert!(String::from_utf8(bench.read("partner.toml")?)?.contains("partner = \"acme-2\""));
+    Ok(())
+}
+
+/// With components that are built already: what is begun with one part passes as it stands.
+#[test]
+fn plg_07_a_new_bundle_of_one_part_passes() -> anyhow::Result<()> {
+    for (part, component) in [("builder", "csv-builder"), ("destination", "sftp-destination")] {
+        let bench = Bench::empty()?;
+        bench.author("new", &["--language", "rust", "--part", part])?;
+        bench.component(part, component)?;
+        let (code, report) = bench.report(&["--fault", "plain"])?;
+        assert_eq!((code, wrong(&report)), (Some(0), Vec::new()), "{part}: {report}");
+        let delivered = fault(&report, "plain").get("concluded").and_then(Value::as_str);
+        assert_eq!(delivered.is_some(), part == "destination", "{part}: {report}");
+        let inspected = bench.author("inspect", &[])?;
+        let text = String::from_utf8_lossy(&inspected.stdout).into_owned();
+        assert_eq!(inspected.status.code(), Some(4), "{text}");
+        assert!(text.contains(&format!("it is a {part} alone")) && text.contains("take that line out"), "{text}");
+    }
     Ok(())
 }
 

@@ -4,5 +4,6 @@
 
 mod authored;
 mod conventions;
+mod recorded;
 mod rehearsed;
 mod stage;

@@ -266,3 +266,40 @@ fn plg_06_what_cannot_be_tested_says_why_and_ends_with_its_code() -> anyhow::Res
     assert_eq!((code, text.contains("NotFound")), (Some(3), true), "{text}");
     Ok(())
 }
+
+#[test]
+fn plg_06_a_bundle_of_one_part_is_tested_as_far_as_it_goes() -> anyhow::Result<()> {
+    let checks = |report: &Value| -> Vec<String> {
+        let checks = list(report, "cases").iter().flat_map(|case| list(case, "checks"));
+        checks.filter_map(|check| part(check, "name").as_str().map(str::to_owned)).collect()
+    };
+    let builder = Bench::made(&format!("part = 'builder'\n{MANIFEST}"), CASE, "sftp-destination")?;
+    std::fs::remove_file(builder.bundle().join("destination.wasm"))?;
+    let (code, report) = builder.report(&[])?;
+    assert_eq!((code, wrong(&report)), (Some(0), vec![]), "{report}");
+    assert_eq!(checks(&report), ["build", "repeatable", "deliveries"]);
+    assert_eq!(list(&report["cases"][0], "faults").len(), 0);
+
+    let case = "key = 'K-1'\nfile = 'rows/two.jsonl'\n[settings]\nname = 'contacts-{key}.csv'\n";
+    let destination = Bench::made(&format!("part = 'destination'\n{MANIFEST}"), case, "sftp-destination")?;
+    std::fs::remove_file(destination.bundle().join("builder.wasm"))?;
+    let (code, report) = destination.report(&["--fault", "plain,cut-after-link,disk-full"])?;
+    assert_eq!((code, wrong(&report)), (Some(0), vec![]), "{report}");
+    assert_eq!(checks(&report), ["file", "final name"]);
+    assert_eq!(fault(&report, "plain")["concluded"], "Completed(checksum)", "{report}");
+
+    for (bench, case, told) in [
+        (&destination, CASE, "tests/one.toml: the bundle is a destination alone"),
+        (&builder, case, "tests/one.toml: the bundle has a builder, which makes the file"),
+    ] {
+        bench.write("tests/one.toml", case)?;
+        let said = String::from_utf8(bench.test(&[])?.stderr)?;
+        assert!(said.contains(told), "{said}");
+    }
+    // Without the word for it a missing component is a fault, not a bundle of one part.
+    builder.write("partner.toml", &format!("partner = 'made'\nrevision = 1\n{MANIFEST}"))?;
+    let refused = builder.test(&[])?;
+    assert_eq!(refused.status.code(), Some(4));
+    assert!(String::from_utf8(refused.stdout)?.contains("destination.wasm cannot be read"));
+    Ok(())
+}

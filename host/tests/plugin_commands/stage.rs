@@ -83,11 +83,15 @@ impl Bench {
     }
 
     fn components(&self, builder: &str, destination: &str) -> anyhow::Result<()> {
-        for (file, guest) in [("builder.wasm", builder), ("destination.wasm", destination)] {
-            let built = repository().join("target/plugins").join(format!("{guest}.wasm"));
-            std::fs::copy(&built, self.bundle().join(file))
-                .with_context(|| format!("{} is not built; run tests/setup.sh plugins", built.display()))?;
-        }
+        self.component("builder", builder)?;
+        self.component("destination", destination)
+    }
+
+    /// A component that our set-up built, as this part of the bundle.
+    pub fn component(&self, part: &str, guest: &str) -> anyhow::Result<()> {
+        let built = repository().join("target/plugins").join(format!("{guest}.wasm"));
+        std::fs::copy(&built, self.bundle().join(format!("{part}.wasm")))
+            .with_context(|| format!("{} is not built; run tests/setup.sh plugins", built.display()))?;
         Ok(())
     }
 
@@ -129,6 +133,10 @@ pub fn wrong(report: &Value) -> Vec<String> {
         for fault in list(case, "faults") {
             let sentences = list(fault, "wrong").iter();
             wrong.extend(sentences.map(|sentence| format!("{}: {sentence}", part(fault, "fault"))));
+        }
+        for session in list(case, "sessions") {
+            let sentences = list(session, "wrong").iter().filter_map(Value::as_str);
+            wrong.extend(sentences.map(|sentence| format!("session {}: {sentence}", part(session, "session"))));
         }
     }
     wrong

@@ -27,7 +27,7 @@ pub(in crate::cli) struct New {
     /// What its plugins are written in.
     #[arg(long, value_enum)]
     language: Language,
-    /// Which of the two plugins. Of a half bundle you write the other one elsewhere.
+    /// Which of the two plugins. One alone is tested as far as it goes, and is served once the other lies beside it.
     #[arg(long, value_enum, default_value_t = Parts::Both)]
     part: Parts,
     /// The partner's name in the manifest: lower-case letters, digits and hyphens. As long as nothing is said, DIR's name.
@@ -80,7 +80,10 @@ fn told(shown: &str, files: &BTreeMap<PathBuf, String>, parts: &[Part]) -> Strin
     let next = format!("  waybill plugin build {shown}\n  waybill plugin test {shown}");
     let missing = Part::ALL.iter().find(|part| !parts.contains(part));
     let other = missing.map_or(String::new(), |part| {
-        format!("\nA bundle has two plugins: put {} beside partner.toml before you test.", part.component())
+        format!(
+            "\nIt is tested alone. A host serves a bundle of two plugins: put {} beside partner.toml, and take `part` out of it.",
+            part.component()
+        )
     });
     format!("Created: {shown}, {} files; its README.md says what each is. Next:\n{next}{other}", files.len())
 }

@@ -74,13 +74,28 @@ pub(super) fn files(partner: &str, language: Language, parts: &[Part]) -> anyhow
     let mut add = |path: &str, text: &str| {
         files.insert(PathBuf::from(path), text.replace("@PARTNER@", partner));
     };
-    add("partner.toml", include_str!("template/partner.toml"));
+    let alone = match parts {
+        [part] => include_str!("template/alone.toml").replace("@PART@", part.name()),
+        _ => String::new(),
+    };
+    add("partner.toml", &include_str!("template/partner.toml").replace("@ALONE@", &alone));
     let id = uuid::Uuid::new_v4().to_string();
     add("destinations.example.toml", &include_str!("template/destinations.example.toml").replace("@ID@", &id));
     add(".gitignore", include_str!("template/gitignore"));
     add("README.md", &readme(language, parts));
-    add("tests/contacts.toml", include_str!("template/case.toml"));
-    add("tests/rows/contacts.jsonl", include_str!("template/contacts.jsonl"));
+    let (builds, delivers) = (parts.contains(&Part::Builder), parts.contains(&Part::Destination));
+    let mut case = include_str!("template/case.toml").to_owned();
+    if builds {
+        add("tests/rows/contacts.jsonl", include_str!("template/contacts.jsonl"));
+    } else {
+        // The file that a builder would make.
+        let (before, _) = case.split_once("\n[rows]").context("the embedded case has no rows")?;
+        case = before.replace("golden = ", "file = ");
+    }
+    if !delivers {
+        case = case.split_inclusive('\n').filter(|line| !line.starts_with("final_name")).collect();
+    }
+    add("tests/contacts.toml", &case);
     add("tests/golden/contacts.csv", include_str!("template/contacts.csv"));
     for (name, text) in CONTRACT {
         add(&format!("wit/{name}"), text);
@@ -140,7 +155,12 @@ fn readme(language: Language, parts: &[Part]) -> String {
         Part::Destination => "| `destination/` | the plugin that names the file and puts it there |\n",
     });
     let components: Vec<&str> = parts.iter().map(|part| part.component()).collect();
+    let tests = match parts {
+        [Part::Builder] => "builds the file of each case of tests/ and compares it, without a database",
+        _ => "delivers each case of tests/ under every fault, without a database and without a partner",
+    };
     include_str!("template/README.md")
+        .replace("@TESTS@", tests)
         .replace("@PARTS@", &rows.collect::<String>())
         .replace("@COMPONENTS@", &components.join(" and "))
         .replace("@STEPS@", steps)
@@ -246,8 +266,18 @@ mod tests {
         for language in [Language::Rust, Language::Javascript, Language::Python] {
             let whole = files("acme", language, &Part::ALL).unwrap();
             for (path, text) in &whole {
-                for placeholder in ["@PARTNER@", "@ID@", "@PARTS@", "@COMPONENTS@", "@STEPS@", "@MEMBERS@", "@VERSION@"]
-                {
+                for placeholder in [
+                    "@PARTNER@",
+                    "@ALONE@",
+                    "@PART@",
+                    "@ID@",
+                    "@PARTS@",
+                    "@TESTS@",
+                    "@COMPONENTS@",
+                    "@STEPS@",
+                    "@MEMBERS@",
+                    "@VERSION@",
+                ] {
                     assert!(!text.contains(placeholder), "{} has {placeholder}", path.display());
                 }
             }

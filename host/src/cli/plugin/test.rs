@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::Ended;
 use crate::cli::output::Output;
-use crate::rehearsal::{Options, Progress, RehearsalError, Report, rehearse};
+use crate::rehearsal::{Against, Options, Progress, Recording, RehearsalError, Report, record_session, rehearse};
 
 pub(super) const HELP: &str = "\
 Examples:
@@ -20,6 +20,7 @@ Examples:
   waybill plugin test partners/northwind --only contacts --json
   waybill plugin test partners/northwind --fault plain  # one delivery, nothing goes wrong
   waybill plugin test partners/northwind --bless        # write the golden files anew
+  waybill plugin test partners/northwind --record their-test-server --against \"Northwind test\"
 
 DIR holds partner.toml, builder.wasm, destination.wasm (the manifest may name others), and tests/NAME.toml, one a case:
 
@@ -28,6 +29,7 @@ DIR holds partner.toml, builder.wasm, destination.wasm (the manifest may name ot
   final_name = \"inbox/contacts-K-1001.csv\" # what the plugin must name the file
   golden = \"golden/contacts.csv\"           # the expected bytes, relative to tests/
   repeatable = true                        # false where the file is encrypted
+  file = \"files/contacts.csv\"              # only where the bundle is a destination alone: the file to deliver
 
   [scope]                                  # what the job's creator wrote
   country = \"DE\"
@@ -58,10 +60,20 @@ A file of rows: the columns first, then one array a row; bytes are base64.
   [{\"name\": \"number\", \"of\": \"integer\"}, {\"name\": \"name\", \"of\": \"text\"}]
   [1, \"Ada\"]
 
+A bundle whose partner.toml says `part = \"builder\"` is built and compared, and delivers nothing; one with `part = \"destination\"`
+delivers the files of its cases. Neither is served.
+
 Each case is delivered once under every fault (refusals, cut lines, full disks, servers that replace or lie), by the very code
 that delivers in operation. The report says what the plugin did, what the host concluded, and whether that is true.
 
-Exit code 0: the bundle passed; 1: it could not be tested; 3: there is no such bundle; 4: it failed.";
+With --record NAME one case (--only) is delivered to a real server instead: that of a destination in the bundle's
+destinations.toml, or in the file of --destinations. Every request and answer is written to tests/sessions/NAME.jsonl, and from
+then on each test delivers the case again over that record, without the server: another request, or another outcome, is a
+failure. Of the destination only address and credential are used. The final name must be free; the delivered file stays there.
+Without --yes nothing is written: it is told what would be. Look at the file before you commit it: small files that were
+read, such as acknowledgments, are in it as they are.
+
+Exit code 0: the bundle passed; 1: it could not be tested; 3: there is no such bundle; 4: it failed, or nothing was recorded.";
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Test {
@@ -72,6 +84,7 @@ pub(in crate::cli) struct Test {
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Only the faults of these names, separated by commas, such as plain or cut-after-link: for a quick look while writing.
+    /// The name sessions stands for all recorded ones.
     #[arg(long, value_name = "NAMES")]
     fault: Option<String>,
     /// Write the golden files anew instead of comparing.
@@ -83,23 +96,58 @@ pub(in crate::cli) struct Test {
     /// Keep compiled components here for the next time: a directory of your own, for components that take long to compile.
     #[arg(long, env = "WAYBILL_PLUGIN_CACHE", value_name = "DIR")]
     cache: Option<PathBuf>,
+    /// Deliver one case to a real server, and write the session to `tests/sessions/NAME.jsonl`.
+    #[arg(long, value_name = "NAME", requires = "against", conflicts_with_all = ["fault", "bless"])]
+    record: Option<String>,
+    /// The destination whose server that is: its name or id.
+    #[arg(long, value_name = "DESTINATION", requires = "record")]
+    against: Option<String>,
+    /// The file that the destination is in, if it is not the bundle's destinations.toml.
+    #[arg(long, value_name = "FILE", requires = "record")]
+    destinations: Option<PathBuf>,
+    /// Write at the real server. Without it, what would be written there is told.
+    #[arg(long, requires = "record")]
+    yes: bool,
 }
 
 impl Test {
     pub async fn run(self, output: &Output) -> anyhow::Result<Ended> {
         let bar = Arc::new(bar(*output));
-        let shown = Arc::clone(&bar);
+        let (shown, told) = (Arc::clone(&bar), *output);
         let options = Options {
             only: self.only,
             fault: self.fault,
             bless: self.bless,
             compiled: self.cache,
-            progress: Some(Arc::new(move |progress| show(&shown, progress))),
+            progress: Some(Arc::new(move |progress| show(&shown, progress, told))),
         };
-        let rehearsed = rehearse(&self.directory, &options).await;
+        let rehearsed = match self.record.zip(self.against) {
+            None => rehearse(&self.directory, &options).await.map(Recording::Done),
+            Some((session, destination)) => {
+                let (destinations, confirmed) = (self.destinations, self.yes);
+                let against = Against { session, destination, destinations, confirmed };
+                record_session(&self.directory, &options, &against).await
+            }
+        };
         bar.finish_and_clear();
         let report = match rehearsed {
-            Ok(report) => report,
+            Ok(Recording::Done(report)) => report,
+            Ok(Recording::Unconfirmed(plan)) => {
+                let why = "nothing was written; repeat the command with --yes to do so";
+                output.answer(
+                    &serde_json::json!({ "bundle": self.directory, "outcome": "Refused", "why": why, "plan": plan }),
+                    || format!("Refused: {why}.\n{plan}"),
+                )?;
+                return Ok(Ended::Refused);
+            }
+            Err(error @ RehearsalError::NameNotFree { .. }) => {
+                let why = error.to_string();
+                output.answer(
+                    &serde_json::json!({ "bundle": self.directory, "outcome": "Refused", "why": why }),
+                    || format!("Refused: {why}"),
+                )?;
+                return Ok(Ended::Refused);
+            }
             Err(RehearsalError::NoBundle { directory }) => {
                 output.answer(&serde_json::json!({ "bundle": directory, "outcome": "NotFound" }), || {
                     format!("NotFound: {} is no directory; name the one that holds partner.toml", directory.display())
@@ -138,9 +186,10 @@ fn bar(output: Output) -> ProgressBar {
     bar
 }
 
-fn show(bar: &ProgressBar, progress: Progress<'_>) {
+fn show(bar: &ProgressBar, progress: Progress<'_>, output: Output) {
     match progress {
         Progress::Loading => bar.set_message("reading and compiling the bundle"),
+        Progress::Recording { plan } => bar.suspend(|| output.notice(&plan.to_string())),
         Progress::Case { name, deliveries } => {
             if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {pos}/{len} deliveries") {
                 bar.set_style(style);

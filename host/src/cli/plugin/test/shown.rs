@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{ContentArrangement, LineStyle, Table};
 
-use crate::rehearsal::{CaseReport, FaultReport, Judged, Report};
+use crate::rehearsal::{CaseReport, FaultReport, Judged, Report, SessionReport};
 
 /// Characters of a line where nobody says how many there are.
 const WIDTH: u16 = 160;
@@ -16,7 +16,7 @@ pub(super) fn report(report: &Report) -> String {
         one_case(&mut text, case);
     }
     let wrong = report.wrong();
-    let deliveries: usize = report.cases.iter().map(|case| placed(case).count()).sum();
+    let deliveries: usize = report.cases.iter().map(|case| placed(case).count() + case.sessions.len()).sum();
     let cases = report.cases.len();
     let end = if report.passed { "passed" } else { "FAILED" };
     let plural = |count: usize, one: &'static str, more: &'static str| if count == 1 { one } else { more };
@@ -38,8 +38,12 @@ fn one_case(text: &mut String, case: &CaseReport) {
         let mark = if check.passed { "ok  " } else { "FAIL" };
         let _ = writeln!(text, "  {mark} {}: {}", check.name, check.says);
     }
+    for session in &case.sessions {
+        one_session(text, session);
+    }
     if case.faults.is_empty() {
-        let _ = writeln!(text, "  nothing was delivered\n");
+        let end = if case.sessions.is_empty() { "  nothing was delivered\n" } else { "" };
+        let _ = writeln!(text, "{end}");
         return;
     }
     let mut table = table();
@@ -78,6 +82,21 @@ fn one_case(text: &mut String, case: &CaseReport) {
         );
     }
     let _ = writeln!(text, "{}\n", calls(case));
+}
+
+/// Recorded just now, or replayed.
+fn one_session(text: &mut String, session: &SessionReport) {
+    let mark = if session.wrong.is_empty() { "ok  " } else { "FAIL" };
+    let SessionReport { session: name, server, requests, concluded, later, .. } = session;
+    let concluded = if concluded.is_empty() { "nothing" } else { concluded };
+    let later = later.as_ref().map_or_else(String::new, |later| format!(", and by a later look {later}"));
+    let _ = writeln!(text, "  {mark} session {name}: {server}, {requests} requests, concluded {concluded}{later}");
+    if let Some(file) = &session.written {
+        let _ = writeln!(text, "       {file} was written; look at it before you commit it");
+    }
+    if !session.left.is_empty() {
+        let _ = writeln!(text, "       left at the server: {}", session.left.join(", "));
+    }
 }
 
 fn row(fault: &FaultReport, final_name: &str) -> [String; 6] {
