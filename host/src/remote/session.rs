@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::endpoint::Endpoint;
 use super::error::{ConnectError, RemoteError};
-use super::{directory, sftp};
+use super::{directory, objects, sftp};
 use crate::job::facts::{Entry, Found, Sha256};
 use crate::spool::SpoolFile;
 
@@ -56,7 +56,7 @@ impl Default for SessionLimits {
 /// What a server told about itself when the session was opened.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ServerFacts {
-    /// The SSH identification string; for a directory, the kind of its file system.
+    /// The SSH identification string; for a directory, the kind of its file system; for an object store, its software.
     pub banner: String,
     /// SFTP extensions and their versions.
     pub extensions: BTreeMap<String, String>,
@@ -95,7 +95,10 @@ pub struct CreateError {
 pub enum Session {
     Sftp(sftp::Session),
     Directory(directory::Session),
+    Objects(objects::Session),
 }
+
+pub(super) const NO_LINKS: &str = "an object store has no links and no renames";
 
 /// Bytes taken from the spool at once.
 const SPOOL_BLOCK: usize = 512 * 1024;
@@ -106,6 +109,7 @@ impl Session {
         match endpoint {
             Endpoint::Sftp(endpoint) => sftp::Session::connect(endpoint, limits).await.map(Self::Sftp),
             Endpoint::Directory(endpoint) => directory::Session::open(endpoint, limits).await.map(Self::Directory),
+            Endpoint::Objects(endpoint) => objects::Session::connect(endpoint, limits).await.map(Self::Objects),
         }
     }
 
@@ -113,6 +117,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.server(),
             Self::Directory(session) => session.server(),
+            Self::Objects(session) => session.server(),
         }
     }
 
@@ -121,6 +126,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.is_usable(),
             Self::Directory(session) => session.is_usable(),
+            Self::Objects(session) => session.is_usable(),
         }
     }
 
@@ -129,6 +135,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.close().await,
             Self::Directory(session) => session.close().await,
+            Self::Objects(session) => session.close().await,
         }
     }
 
@@ -137,6 +144,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.is_sole(),
             Self::Directory(session) => session.is_sole(),
+            Self::Objects(session) => session.is_sole(),
         }
     }
 
@@ -145,6 +153,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.ping().await,
             Self::Directory(session) => session.ping().await,
+            Self::Objects(session) => session.ping().await,
         }
     }
 
@@ -153,6 +162,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.stat(name).await,
             Self::Directory(session) => session.stat(name).await,
+            Self::Objects(session) => session.stat(name).await,
         }
     }
 
@@ -168,6 +178,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.list(directory, prefix, most, wanted).await,
             Self::Directory(session) => session.list(directory, prefix, most, wanted).await,
+            Self::Objects(session) => session.list(directory, prefix, most, wanted).await,
         }
     }
 
@@ -176,6 +187,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.make_directory(name).await,
             Self::Directory(session) => session.make_directory(name).await,
+            Self::Objects(session) => session.make_directory(name).await,
         }
     }
 
@@ -184,6 +196,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.free_bytes().await,
             Self::Directory(session) => session.free_bytes().await,
+            Self::Objects(_) => Ok(None),
         }
     }
 
@@ -191,6 +204,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.remove(name).await,
             Self::Directory(session) => session.remove(name).await,
+            Self::Objects(session) => session.remove(name).await,
         }
     }
 
@@ -199,6 +213,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.rename(from, to).await,
             Self::Directory(session) => session.rename(from, to).await,
+            Self::Objects(_) => Err(objects::Session::not_offered()),
         }
     }
 
@@ -207,6 +222,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.hardlink(from, to).await,
             Self::Directory(session) => session.hardlink(from, to).await,
+            Self::Objects(_) => Err(objects::Session::not_offered()),
         }
     }
 
@@ -215,6 +231,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.posix_rename(from, to).await,
             Self::Directory(session) => session.posix_rename(from, to).await,
+            Self::Objects(_) => Err(objects::Session::not_offered()),
         }
     }
 
@@ -225,6 +242,15 @@ impl Session {
                 session.lacks("hardlink@openssh.com", "the server does not offer hardlink@openssh.com")
             }
             Self::Directory(_) => None,
+            Self::Objects(_) => Some(NO_LINKS),
+        }
+    }
+
+    /// Why a rename is not even asked for; `None` if it can be.
+    pub(super) fn lacks_rename(&self) -> Option<&'static str> {
+        match self {
+            Self::Sftp(_) | Self::Directory(_) => None,
+            Self::Objects(_) => Some(NO_LINKS),
         }
     }
 
@@ -235,17 +261,36 @@ impl Session {
                 session.lacks("posix-rename@openssh.com", "the server does not offer posix-rename@openssh.com")
             }
             Self::Directory(_) => None,
+            Self::Objects(_) => Some(NO_LINKS),
+        }
+    }
+
+    /// True if a file that is created appears whole or not at all: nobody ever sees it grow.
+    pub(super) const fn creates_whole(&self) -> bool {
+        match self {
+            Self::Sftp(_) | Self::Directory(_) => false,
+            Self::Objects(_) => true,
+        }
+    }
+
+    /// The largest file that can be created, where a single request carries it whole.
+    pub(super) const fn largest_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Sftp(_) | Self::Directory(_) => None,
+            Self::Objects(_) => Some(objects::Session::largest_bytes()),
         }
     }
 
     /// Creates a file that must not exist yet, with a small content.
     pub async fn create(&self, name: &str, content: Vec<u8>) -> Result<(), CreateError> {
-        self.create_from(name, stream::iter([Ok(Bytes::from(content))])).await
+        let known = (content.len() as u64, Sha256(Hasher::digest(&content).into()));
+        self.create_from(name, known, stream::iter([Ok(Bytes::from(content))])).await
     }
 
     /// Creates a file that must not exist yet from a built file, and brings it to the disk where that can be asked for. A yes
     /// proves nothing on a full disk: read the size back. When `lost` fires, no further block is sent.
     pub async fn upload(&self, name: &str, file: &SpoolFile, lost: &CancellationToken) -> Result<(), CreateError> {
+        let known = (file.bytes(), file.sha256());
         let (file, lost) = (file.clone(), lost.clone());
         let offsets = (0..file.bytes()).step_by(SPOOL_BLOCK);
         // One block is read ahead while the last one is sent.
@@ -262,17 +307,23 @@ impl Session {
                 }
             })
             .buffered(2);
-        self.create_from(name, blocks).await
+        self.create_from(name, known, blocks).await
     }
 
+    /// `known`: how many bytes come, and their digest. Only an object store asks for it.
     async fn create_from(
         &self,
         name: &str,
+        known: (u64, Sha256),
         blocks: impl stream::Stream<Item = Result<Bytes, RemoteError>> + Send + 'static,
     ) -> Result<(), CreateError> {
         match self {
             Self::Sftp(session) => session.create_from(name, blocks).await,
             Self::Directory(session) => session.create_from(name, blocks).await,
+            Self::Objects(session) => {
+                let (bytes, sha256) = known;
+                session.create_from(name, bytes, sha256, blocks).await
+            }
         }
     }
 
@@ -281,6 +332,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.read(name, offset, most).await,
             Self::Directory(session) => session.read(name, offset, most).await,
+            Self::Objects(session) => session.read(name, offset, most).await,
         }
     }
 
@@ -289,6 +341,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.read_digest(name, most).await,
             Self::Directory(session) => session.read_digest(name, most).await,
+            Self::Objects(session) => session.read_digest(name, most).await,
         }
     }
 }

@@ -17,6 +17,7 @@ fn publishes() -> Vec<Publish> {
         Form::Rename { one_step: true },
         Form::Rename { one_step: false },
         Form::ExclusiveCreate,
+        Form::CreateWhole,
         Form::Over { one_step: true },
         Form::Over { one_step: false },
     ];
