@@ -123,8 +123,10 @@ as_server() {
     fi
 }
 
-# Where the server lives: target/services/postgres, or a directory below /tmp where that path is too long for a socket or
-# its account cannot enter it. The kit (tests/kit/services.rs) finds the choice in target/services/directory.
+# Where the server lives. In memory, where there is enough: a test makes a database of some hundred files and removes them, and
+# a disk's file system spends more time on that than the test does. Else target/services/postgres, or a directory below /tmp where
+# that path is too long for a socket or its account cannot enter it. The kit (tests/kit/services.rs) finds the choice in
+# target/services/directory.
 choose_directory() {
     account=$(id -un)
     if [ "$account" = root ]; then
@@ -137,11 +139,16 @@ choose_directory() {
         directory=$(cat "$services/directory")
         if server_pid >/dev/null; then return; fi
     fi
+    local own
+    own=waybill-services-$(printf '%s' "$services" | sha256sum | cut -c1-16)
+    if [ "$(stat --file-system --format %T /dev/shm 2>/dev/null)" = tmpfs ] &&
+        [ "$(df --output=avail --block-size=1M /dev/shm | tail -n 1)" -ge 3072 ]; then
+        directory=/dev/shm/$own
+        return
+    fi
     directory=$services/postgres
     # A socket's path is at most 107 bytes.
-    if [ ${#directory} -gt 80 ] || ! as_server test -x "$services"; then
-        directory=${TMPDIR:-/tmp}/waybill-services-$(printf '%s' "$services" | sha256sum | cut -c1-16)
-    fi
+    if [ ${#directory} -gt 80 ] || ! as_server test -x "$services"; then directory=${TMPDIR:-/tmp}/$own; fi
 }
 
 server_pid() {
@@ -213,6 +220,8 @@ stop_services() {
         [ $left -gt 0 ] || fail "PostgreSQL (process $pid) does not stop"
         sleep 0.1
     done
+    # Memory is given back.
+    case $directory in /dev/shm/*) rm -rf "$directory" ;; esac
 }
 
 clean_services() {

@@ -6,10 +6,10 @@ WITH reconciled AS (
       AND job.id = $2
       AND job.attempt_id = $3
       AND job.status = 'OutcomeUnknown'
-      AND CASE $4
-          WHEN 'Completed' THEN job.publish_intended_at IS NOT NULL
-              OR NOT history_is_known(job.id, job.known_system, job.known_timeline, true)
-          ELSE $4 = 'Failed' END
+      -- What provably never passed the fence is no delivery, whoever says so.
+      AND ($4 <> 'Completed'
+           OR job.publish_intended_at IS NOT NULL
+           OR NOT history_is_known(job.id, job.known_system, job.known_timeline, true))
     RETURNING job.id, job.attempt_id),
 event AS (
     INSERT INTO export_attempt_events (job_id, attempt_id, kind, observed_by, detail, recorded_at)

@@ -27,26 +27,25 @@ fn lying(actors: &Actors, truth: &'static str, lie: String) -> anyhow::Result<Pr
 async fn can_01_a_cancellation_writes_nothing_to_a_row_that_is_not_as_its_lock_said() -> anyhow::Result<()> {
     let actors = Actors::new().await?;
     let (tenant, _) = another_tenant(&actors).await?;
-    // (what is true, what the lock says of it, on whose behalf)
+    // What is true, how the lock's statement is made to say something else, and on whose behalf.
+    let theirs = ("tenant_id = $2", "$2::uuid IS NOT NULL");
     let cases = [
-        (Stage::Running, Some("Queued"), actors.tenant),
-        (Stage::Queued, Some("Running"), actors.tenant),
-        (Stage::Delivering, Some("Running"), actors.tenant),
-        (Stage::Queued, None, tenant),
-        (Stage::Running, None, tenant),
+        (Stage::Running, ("SELECT status,", "SELECT 'Queued'::text AS status,"), actors.tenant),
+        (Stage::Queued, ("SELECT status,", "SELECT 'Running'::text AS status,"), actors.tenant),
+        (Stage::Delivering, ("SELECT status,", "SELECT 'Running'::text AS status,"), actors.tenant),
+        (Stage::Stopping, ("stop_request_id,", "NULL::uuid AS stop_request_id,"), actors.tenant),
+        (Stage::Queued, theirs, tenant),
+        (Stage::Running, theirs, tenant),
     ];
-    for (stage, status, tenant) in cases {
-        let line = match status {
-            Some(status) => lying(&actors, "SELECT status,", format!("SELECT '{status}'::text AS status,"))?,
-            None => lying(&actors, "tenant_id = $2", "$2::uuid IS NOT NULL".to_owned())?,
-        };
+    for (stage, (what, instead), tenant) in cases {
+        let line = lying(&actors, what, instead.to_owned())?;
         let api = line.store(&actors.database, Role::Api).await?;
         let of = bring(&actors, &actors.new_job(), stage).await?;
         let before = everything(&actors).await?;
         let request = store::CancellationRequest { tenant, ..actors.cancellation(of.job) };
         let answer = store::request_cancellation(&api, request).await?;
-        assert_eq!(answer, Cancellation::Busy, "{stage:?}, said to be {status:?}");
-        assert!(everything(&actors).await? == before, "{stage:?}, said to be {status:?}");
+        assert_eq!(answer, Cancellation::Busy, "{stage:?}, {instead}");
+        assert!(everything(&actors).await? == before, "{stage:?}, {instead}");
     }
     Ok(())
 }

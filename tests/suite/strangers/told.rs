@@ -84,7 +84,12 @@ async fn rpl_08_the_earlier_attempt_that_differs_is_told_among_strangers() -> an
     let told = Some("contacts-spring.csv".to_owned());
     let answer = store::authorize_delivery(&actors.worker, wrong).await?;
     assert_eq!(answer, Authorization::DiffersFromEarlier { destination: actors.destination, name: told });
+    // What the tenant's other keys were delivered as says nothing of this one: only its lease is in the way.
     let right = delivery(&actors, replacement).await?;
+    actors.expire(replacement).await?;
+    assert_eq!(store::authorize_delivery(&actors.worker, right.clone()).await?, Authorization::LeaseLapsed);
+    let lease = Duration::from_secs(60);
+    assert!(store::renew(&actors.worker, replacement.job, replacement.attempt, lease).await?.is_written());
     assert_eq!(store::authorize_delivery(&actors.worker, right).await?, Authorization::Authorized);
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! The outbox and its wake-ups: by message and lease.
 
+use sqlx::Executor as _;
 use uuid::Uuid;
 use waybill::job::status::Role;
-use waybill::store::{self, OutboxAnswer, PublishedWakeup};
-use waybill_tests::wait;
+use waybill::store::{self, ConnectOptions, OutboxAnswer, PublishedWakeup};
 
 use super::{SOON, everything, of};
 use crate::recovery::actors::Actors;
@@ -96,19 +96,29 @@ async fn brk_03_what_another_worker_took_meanwhile_is_not_received_as_well() -> 
     let job = actors.queued().await?;
     let published = store::publish_wakeup(&dispatcher, Uuid::new_v4(), job).await?;
     assert!(matches!(published, PublishedWakeup::Published { .. }), "{published:?}");
-    // Looking at very many destinations takes a while. The wake-up is seen at its beginning and locked at its end.
-    let mut served = vec![actors.destination];
-    served.resize_with(300_000, Uuid::new_v4);
-    let (slow, worker) = (actors.worker.clone(), Uuid::new_v4());
-    let slow = tokio::spawn(async move { store::receive_wakeups(&slow, "w-1", worker, &served, 1, SOON).await });
-    wait::until("the slow worker's look", async || {
-        let looks = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND backend_xmin IS NOT NULL
-                     AND query LIKE '-- store::receive_wakeups%' AND datname = current_database()";
-        Ok((actors.count(looks).await? == 1 || slow.is_finished()).then_some(()))
-    })
+    // The slow worker stops between its look and its lock: at a gate in a policy of the table.
+    let mut gate = actors.database.admin().await?.acquire().await?.detach();
+    gate.execute(
+        "CREATE FUNCTION gate() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+             IF current_setting('application_name') = 'slow' THEN
+                 PERFORM pg_advisory_lock_shared(1), pg_advisory_unlock_shared(1);
+             END IF;
+             RETURN true;
+         END $$;
+         CREATE POLICY gated ON wakeups USING (gate());
+         ALTER TABLE wakeups ENABLE ROW LEVEL SECURITY;
+         SELECT pg_advisory_lock(1);",
+    )
     .await?;
+    let closed_by = waybill_tests::database::backend_pid(&mut gate).await?;
+    let options = ConnectOptions::new(actors.database.url(), "slow");
+    let (slow, served) = (store::connect(Role::Worker, &options).await?, [actors.destination]);
+    let slow =
+        tokio::spawn(async move { store::receive_wakeups(&slow, "w-1", Uuid::new_v4(), &served, 1, SOON).await });
+    actors.blocked_by(closed_by).await?;
     let quick = store::receive_wakeups(&actors.worker, "w-2", Uuid::new_v4(), &[actors.destination], 1, SOON).await?;
+    gate.execute("SELECT pg_advisory_unlock(1)").await?;
     let slow = slow.await??;
-    assert_eq!(quick.len() + slow.len(), 1, "{quick:?} {slow:?}");
+    assert_eq!((quick.len(), slow.len()), (1, 0), "{quick:?} {slow:?}");
     Ok(())
 }
