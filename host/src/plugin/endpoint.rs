@@ -113,8 +113,12 @@ fn refuse_foreign_keys(written: &Written, kind: Kind, at: &At<'_>) -> Result<(),
         ("secret_key_env", Kind::Bucket, written.secret_key_env.is_some()),
     ] {
         if given && of != kind {
-            let what =
-                format!("`{key}` is for {}, and `{}` names {}; take it out", of.in_words(), kind.key(), kind.in_words());
+            let what = format!(
+                "`{key}` is for {}, and `{}` names {}; take it out",
+                of.in_words(),
+                kind.key(),
+                kind.in_words()
+            );
             return Err(at.fault(&[key], what));
         }
     }
@@ -181,9 +185,7 @@ fn objects(written: Written, at: &At<'_>, bundle: &Path) -> Result<ObjectsEndpoi
     };
     let address = match &written.store {
         None => StoreAddress::of_region(&region),
-        Some(store) => {
-            StoreAddress::parse(store).map_err(|what| at.fault(&["store"], format!("`store` {what}")))?
-        }
+        Some(store) => StoreAddress::parse(store).map_err(|what| at.fault(&["store"], format!("`store` {what}")))?,
     };
     let prefix = written.prefix.unwrap_or_default();
     let prefix = prefix.strip_suffix('/').unwrap_or(&prefix).to_owned();
@@ -193,11 +195,12 @@ fn objects(written: Written, at: &At<'_>, bundle: &Path) -> Result<ObjectsEndpoi
     let key = |name: &str, file: Option<PathBuf>, variable: Option<String>| match (file, variable) {
         (Some(path), None) => Ok(SecretRef::StoreKeyFile(bundle.join(path))),
         (None, Some(variable)) => Ok(SecretRef::StoreKeyEnv(variable)),
-        (None, None) => {
-            Err(at.fault(&["bucket"], format!("the {name} key is missing: name it with {name}_key_file or {name}_key_env")))
-        }
+        (None, None) => Err(
+            at.fault(&["bucket"], format!("the {name} key is missing: name it with {name}_key_file or {name}_key_env"))
+        ),
         (Some(_), Some(_)) => {
-            Err(at.fault(&["bucket"], format!("there are two {name} keys: keep one of {name}_key_file, {name}_key_env")))
+            Err(at
+                .fault(&["bucket"], format!("there are two {name} keys: keep one of {name}_key_file, {name}_key_env")))
         }
     };
     let access_key = key("access", written.access_key_file, written.access_key_env)?;

@@ -145,9 +145,11 @@ impl SecretRef {
         }
         Ok(match self {
             Self::KeyFile(_) | Self::KeyEnv(_) => Secret::Key(text),
-            Self::PasswordFile(_) | Self::PasswordEnv(_) | Self::StoreKeyFile(_) | Self::StoreKeyEnv(_) => Secret::Password(
-                text.strip_suffix('\n').map_or(text.as_str(), |line| line.trim_end_matches('\r')).to_owned(),
-            ),
+            Self::PasswordFile(_) | Self::PasswordEnv(_) | Self::StoreKeyFile(_) | Self::StoreKeyEnv(_) => {
+                Secret::Password(
+                    text.strip_suffix('\n').map_or(text.as_str(), |line| line.trim_end_matches('\r')).to_owned(),
+                )
+            }
         })
     }
 }

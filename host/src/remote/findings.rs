@@ -168,7 +168,10 @@ fn why_no_form(about: &About<'_>) -> String {
         return "a file that was written and closed is not seen whole".to_owned();
     }
     if proof.creates_whole {
-        return format!("an existing object was not kept from a create that must not replace ({})", proof.create_refuses.seen);
+        return format!(
+            "an existing object was not kept from a create that must not replace ({})",
+            proof.create_refuses.seen
+        );
     }
     let link = if lies_about_links(proof) {
         "a hard link is answered yes and not made"

@@ -33,7 +33,9 @@ impl Answer {
     }
 
     fn error(status: u16, code: &str) -> Self {
-        let body = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>said by the test's store</Message></Error>");
+        let body = format!(
+            "<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>said by the test's store</Message></Error>"
+        );
         Self { body: body.into_bytes(), ..Self::new(status) }
     }
 }
@@ -44,7 +46,10 @@ pub async fn serve(line: TcpStream, state: &Mutex<State>) -> anyhow::Result<()> 
     let (answer, method) = (answered(&request, &mut whole(state)), request.method);
     let Some(answer) = answer else { return Ok(()) };
     let length = answer.length.unwrap_or(answer.body.len());
-    let mut head = format!("HTTP/1.1 {} said\r\nServer: waybill-test\r\nContent-Length: {length}\r\nConnection: close\r\n", answer.status);
+    let mut head = format!(
+        "HTTP/1.1 {} said\r\nServer: waybill-test\r\nContent-Length: {length}\r\nConnection: close\r\n",
+        answer.status
+    );
     for (name, value) in &answer.headers {
         head += &format!("{name}: {value}\r\n");
     }
@@ -180,7 +185,9 @@ fn shown(request: &Request, object: &Object) -> Answer {
     }
     let range = request.headers.get("range").and_then(|range| range.strip_prefix("bytes=")?.split_once('-'));
     let Some((from, to)) = range else { return Answer { headers, body: object.content.clone(), ..Answer::new(200) } };
-    let (Ok(from), Ok(to)) = (from.parse::<usize>(), to.parse::<usize>()) else { return Answer::error(400, "InvalidArgument") };
+    let (Ok(from), Ok(to)) = (from.parse::<usize>(), to.parse::<usize>()) else {
+        return Answer::error(400, "InvalidArgument");
+    };
     if from >= total {
         return Answer::error(416, "InvalidRange");
     }

@@ -39,7 +39,8 @@ pub fn check(request: &Signed<'_>) -> Result<(), &'static str> {
     }
     let names = field("SignedHeaders")?;
     // What changes the meaning of a request must be signed.
-    let must = |name: &&String| name.starts_with("x-amz-") || matches!(name.as_str(), "host" | "if-none-match" | "range");
+    let must =
+        |name: &&String| name.starts_with("x-amz-") || matches!(name.as_str(), "host" | "if-none-match" | "range");
     if request.headers.keys().filter(must).any(|name| !names.split(';').any(|signed| signed == name)) {
         return Err("HeadersNotSigned");
     }
@@ -58,7 +59,8 @@ pub fn check(request: &Signed<'_>) -> Result<(), &'static str> {
 }
 
 fn query(pairs: &[(String, String)]) -> String {
-    let mut encoded: Vec<String> = pairs.iter().map(|(name, value)| format!("{}={}", strict(name), strict(value))).collect();
+    let mut encoded: Vec<String> =
+        pairs.iter().map(|(name, value)| format!("{}={}", strict(name), strict(value))).collect();
     encoded.sort();
     encoded.join("&")
 }

@@ -24,7 +24,8 @@ impl StoreAddress {
 
     /// Reads `https://host:port`. Says what is wrong, without the text itself: someone may have put a secret there.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        const SHAPE: &str = "must be `https://` and a host, with a port if it is another than 443, and nothing after it";
+        const SHAPE: &str =
+            "must be `https://` and a host, with a port if it is another than 443, and nothing after it";
         let (secure, rest) = match (text.strip_prefix("https://"), text.strip_prefix("http://")) {
             (Some(rest), _) => (true, rest),
             (None, Some(rest)) => (false, rest),
@@ -45,13 +46,21 @@ impl StoreAddress {
             return Err(SHAPE);
         }
         let port = match port.map(str::parse) {
-            None => if secure { HTTPS } else { HTTP },
+            None => {
+                if secure {
+                    HTTPS
+                } else {
+                    HTTP
+                }
+            }
             Some(Ok(port)) if port != 0 => port,
             Some(_) => return Err(SHAPE),
         };
         let address = Self { secure, host: host.to_ascii_lowercase(), port };
         if !address.secure && !address.is_this_machine() {
-            return Err("must begin with `https://`; without TLS anybody on the way reads what is delivered, so `http://` is for a store on this machine only");
+            return Err(
+                "must begin with `https://`; without TLS anybody on the way reads what is delivered, so `http://` is for a store on this machine only",
+            );
         }
         Ok(address)
     }
@@ -71,7 +80,8 @@ impl StoreAddress {
     }
 
     fn is_this_machine(&self) -> bool {
-        self.host == "localhost" || self.bare_host().parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        self.host == "localhost"
+            || self.bare_host().parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 }
 

@@ -75,7 +75,9 @@ pub(super) fn sorted(error: &object_store::Error) -> RemoteError {
         (None, object_store::Error::InvalidPath { source }) => {
             RemoteError::Invalid { why: format!("an object cannot have this name: {source}") }
         }
-        (None, error) => RemoteError::Unknown { why: format!("the answer cannot be read: {}", plain(&error.to_string())) },
+        (None, error) => {
+            RemoteError::Unknown { why: format!("the answer cannot be read: {}", plain(&error.to_string())) }
+        }
     }
 }
 
@@ -113,16 +115,22 @@ mod tests {
     #[test]
     fn only_an_answer_that_says_so_by_itself_had_no_effect() {
         assert!(answered(404, "NoSuchKey").says_absent());
-        for (status, code) in
-            [(404, "NoSuchBucket"), (404, ""), (403, "AccessDenied"), (409, "ConditionalRequestConflict"), (400, "BadDigest")]
-        {
+        for (status, code) in [
+            (404, "NoSuchBucket"),
+            (404, ""),
+            (403, "AccessDenied"),
+            (409, "ConditionalRequestConflict"),
+            (400, "BadDigest"),
+        ] {
             let error = answered(status, code);
             assert!(error.is_refusal() && !error.says_absent(), "{error}");
         }
         let exists = answered(412, "PreconditionFailed");
         let text = "412 PreconditionFailed: words ".to_owned();
         assert_eq!(exists, RemoteError::Refused { code: Some(FILE_ALREADY_EXISTS), text });
-        for (status, code) in [(500, "InternalError"), (503, "SlowDown"), (429, ""), (408, ""), (502, ""), (504, ""), (507, "")] {
+        for (status, code) in
+            [(500, "InternalError"), (503, "SlowDown"), (429, ""), (408, ""), (502, ""), (504, ""), (507, "")]
+        {
             let error = answered(status, code);
             assert!(matches!(error, RemoteError::Unknown { .. }), "{error}");
         }

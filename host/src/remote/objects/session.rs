@@ -13,8 +13,8 @@ use object_store::aws::{AmazonS3, AmazonS3Builder, AwsCredential};
 use object_store::list::{PaginatedListOptions, PaginatedListStore as _};
 use object_store::path::Path;
 use object_store::{
-    Extensions, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore as _, ObjectStoreExt as _, PutMode, PutOptions,
-    PutPayload, RetryConfig,
+    Extensions, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore as _, ObjectStoreExt as _, PutMode,
+    PutOptions, PutPayload, RetryConfig,
 };
 use sha2::{Digest as _, Sha256 as Hasher};
 
@@ -59,11 +59,8 @@ impl Session {
     pub async fn connect(endpoint: &ObjectsEndpoint, limits: &SessionLimits) -> Result<Self, ConnectError> {
         let server = endpoint.server();
         let mend = |why: String| ConnectError::Protocol { server: server.clone(), why };
-        let credential = AwsCredential {
-            key_id: word(&endpoint.access_key)?,
-            secret_key: word(&endpoint.secret_key)?,
-            token: None,
-        };
+        let credential =
+            AwsCredential { key_id: word(&endpoint.access_key)?, secret_key: word(&endpoint.secret_key)?, token: None };
         let wire = Wire::new(endpoint.address.clone(), endpoint.region.clone(), credential, *limits).map_err(mend)?;
         let store = AmazonS3Builder::new()
             .with_endpoint(endpoint.address.to_string())
@@ -362,9 +359,9 @@ fn opened(error: &object_store::Error, endpoint: &ObjectsEndpoint, server: &str)
         (404, _) => format!(
             "it has no bucket {bucket:?} ({answered}); create it, or correct `bucket` or `store` in destinations.toml"
         ),
-        (301 | 307 | 308 | 400, _) => format!(
-            "{answered}; if the bucket is not in the region {region:?}, correct `region` in destinations.toml"
-        ),
+        (301 | 307 | 308 | 400, _) => {
+            format!("{answered}; if the bucket is not in the region {region:?}, correct `region` in destinations.toml")
+        }
         (400..500, _) => answered.to_string(),
         _ => return Err(ConnectError::Unreachable { server, why: format!("it answered {answered}") }),
     };

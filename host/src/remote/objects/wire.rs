@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::TryStreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use futures::TryStreamExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Empty, StreamBody};
 use hyper::body::{Frame, Incoming};
@@ -112,7 +112,9 @@ impl HttpService for Wire {
         Self: 'called,
     {
         // The kind is for the library's retries, which are off.
-        Box::pin(async { self.0.exchange(request).await.map_err(|failure| HttpError::new(HttpErrorKind::Unknown, failure)) })
+        Box::pin(async {
+            self.0.exchange(request).await.map_err(|failure| HttpError::new(HttpErrorKind::Unknown, failure))
+        })
     }
 }
 
@@ -139,7 +141,12 @@ impl Inner {
     }
 
     /// The request as HTTP/1.1 has it on the wire.
-    fn as_sent(&self, request: HttpRequest, content: Option<&Content>, moved: &Arc<AtomicU64>) -> Result<Request<Body>, Failure> {
+    fn as_sent(
+        &self,
+        request: HttpRequest,
+        content: Option<&Content>,
+        moved: &Arc<AtomicU64>,
+    ) -> Result<Request<Body>, Failure> {
         let unusable = |what: &str| Failure::NotSent(format!("the request has no usable {what}"));
         let (mut parts, _) = request.into_parts();
         let path = parts.uri.path_and_query().cloned().ok_or_else(|| unusable("path"))?;
@@ -219,7 +226,10 @@ async fn while_it_moves(
             Err(_) => {
                 let now = moved.load(Ordering::Relaxed);
                 if now == before {
-                    return Err(Failure::Cut(format!("nothing moved and no answer came for {} s", stall.as_secs_f32())));
+                    return Err(Failure::Cut(format!(
+                        "nothing moved and no answer came for {} s",
+                        stall.as_secs_f32()
+                    )));
                 }
                 before = now;
             }

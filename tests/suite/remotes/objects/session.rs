@@ -46,7 +46,10 @@ async fn del_05_a_store_shows_that_it_refuses_or_is_found_out_and_is_left_clean(
         assert_eq!(proof.create_refuses.shown, keeps_condition, "{proof:#?}");
         assert_eq!(proof.create_refuses.code, keeps_condition.then_some(11));
         let others = [&proof.link_creates, &proof.rename_moves, &proof.rename_replaces, &proof.posix_rename_replaces];
-        assert!(others.iter().all(|other| !other.shown && other.seen.contains("no links and no renames")), "{proof:#?}");
+        assert!(
+            others.iter().all(|other| !other.shown && other.seen.contains("no links and no renames")),
+            "{proof:#?}"
+        );
         assert_eq!(choose_form(&proof, &contract, false), keeps_condition.then_some(PublishForm::CreateWhole));
         assert_eq!(choose_form(&proof, &contract, true), None, "nothing is replaced here");
         assert!(proof.left_behind.is_empty() && store.keys().is_empty(), "{:?}", store.keys());
