@@ -215,6 +215,7 @@ fn list(request: &Request, state: &State) -> Answer {
     let (mut text, mut last) = ("<?xml version=\"1.0\"?><ListBucketResult>".to_owned(), String::new());
     for (name, object) in rest.by_ref().take(PAGE) {
         last.clone_from(&name);
+        let name = name.replace('&', "&amp;").replace('<', "&lt;");
         text += &match object {
             None => format!("<CommonPrefixes><Prefix>{name}</Prefix></CommonPrefixes>"),
             Some(Object { content, written }) => format!(

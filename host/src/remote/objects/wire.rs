@@ -156,8 +156,9 @@ impl Inner {
         let body = match content {
             None => Empty::new().map_err(|never| match never {}).boxed_unsync(),
             Some(content) => {
-                // A request that is repeated has nothing to send.
-                let blocks = content.take().ok_or_else(|| Failure::NotSent("a request is sent once".to_owned()))?;
+                // Were one ever repeated, the first may have taken effect.
+                let blocks =
+                    content.take().ok_or_else(|| Failure::Cut("it was to be sent a second time".to_owned()))?;
                 parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(content.bytes));
                 let moved = Arc::clone(moved);
                 let frames = blocks.map_ok(move |block| {
