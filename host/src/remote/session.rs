@@ -187,7 +187,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.make_directory(name).await,
             Self::Directory(session) => session.make_directory(name).await,
-            Self::Objects(session) => session.make_directory(name).await,
+            Self::Objects(session) => session.make_directory(name),
         }
     }
 

@@ -151,7 +151,7 @@ impl Session {
     }
 
     /// A yes that does nothing: a name's folders come with it.
-    pub async fn make_directory(&self, name: &str) -> Result<(), RemoteError> {
+    pub fn make_directory(&self, name: &str) -> Result<(), RemoteError> {
         self.path(name).map(drop)
     }
 

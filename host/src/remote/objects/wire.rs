@@ -222,19 +222,14 @@ async fn while_it_moves(
     let mut answer = std::pin::pin!(answer);
     let mut before = 0;
     loop {
-        match tokio::time::timeout(stall, &mut answer).await {
-            Ok(answer) => return answer.map_err(|error| Failure::Cut(in_words(&error))),
-            Err(_) => {
-                let now = moved.load(Ordering::Relaxed);
-                if now == before {
-                    return Err(Failure::Cut(format!(
-                        "nothing moved and no answer came for {} s",
-                        stall.as_secs_f32()
-                    )));
-                }
-                before = now;
-            }
+        if let Ok(answer) = tokio::time::timeout(stall, &mut answer).await {
+            return answer.map_err(|error| Failure::Cut(in_words(&error)));
         }
+        let now = moved.load(Ordering::Relaxed);
+        if now == before {
+            return Err(Failure::Cut(format!("nothing moved and no answer came for {} s", stall.as_secs_f32())));
+        }
+        before = now;
     }
 }
 
