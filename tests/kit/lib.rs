@@ -6,6 +6,7 @@
 pub mod database;
 pub mod failover;
 pub mod house;
+pub mod object_store;
 pub mod operations;
 pub mod partner_server;
 pub mod proxy;
@@ -18,6 +19,7 @@ pub mod wait;
 
 pub use database::Database;
 pub use house::{House, Plan, Reach};
+pub use object_store::ObjectStore;
 pub use operations::Operation;
 pub use partner_server::{PartnerServer, Product};
 pub use proxy::Proxy;

@@ -50,11 +50,11 @@ pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Ses
         Ok(form) => form,
         Err(why) => return never_sent(record.as_ref(), why).await,
     };
-    // Exclusive create has no temporary file: the final name is written at the publish.
-    let names = if form == PublishForm::ExclusiveCreate {
-        Arc::new(Names { temporary: None, ..prepared.names.as_ref().clone() })
-    } else {
+    // Without a temporary file the final name is written at the publish.
+    let names = if form.has_temporary() {
         Arc::clone(&prepared.names)
+    } else {
+        Arc::new(Names { temporary: None, ..prepared.names.as_ref().clone() })
     };
     let contract = &work.bundle.manifest.contract;
     let licence = Licence {

@@ -18,6 +18,8 @@ pub enum PublishForm {
     Rename,
     /// Exclusive create of the final name plus a trigger file, by contract. There is no temporary.
     ExclusiveCreate,
+    /// One request that creates the final name with its whole content, or nothing; for object stores. There is no temporary.
+    CreateWhole,
     /// A POSIX rename (over SFTP `posix-rename@openssh.com`): overwrites, by agreement only.
     PosixRename,
     /// RENAME on a server that was shown to replace: overwrites, by agreement only.
@@ -29,7 +31,15 @@ impl PublishForm {
     pub const fn overwrites(self) -> bool {
         match self {
             Self::PosixRename | Self::RenameOver => true,
-            Self::Link | Self::Rename | Self::ExclusiveCreate => false,
+            Self::Link | Self::Rename | Self::ExclusiveCreate | Self::CreateWhole => false,
+        }
+    }
+
+    /// False for the forms that create the final name itself.
+    pub const fn has_temporary(self) -> bool {
+        match self {
+            Self::ExclusiveCreate | Self::CreateWhole => false,
+            Self::Link | Self::Rename | Self::PosixRename | Self::RenameOver => true,
         }
     }
 }

@@ -114,6 +114,14 @@ struct WrittenDestination {
     password_env: Option<String>,
     path: Option<PathBuf>,
     marker: Option<String>,
+    bucket: Option<String>,
+    region: Option<String>,
+    store: Option<String>,
+    prefix: Option<String>,
+    access_key_file: Option<PathBuf>,
+    access_key_env: Option<String>,
+    secret_key_file: Option<PathBuf>,
+    secret_key_env: Option<String>,
     #[serde(default)]
     settings: BTreeMap<String, String>,
     #[serde(default)]
@@ -167,7 +175,19 @@ impl At<'_> {
 }
 
 /// Keys under which people put a secret itself.
-const INLINE_SECRETS: [&str; 7] = ["password", "passphrase", "passwd", "private_key", "key", "secret", "token"];
+const INLINE_SECRETS: [&str; 11] = [
+    "password",
+    "passphrase",
+    "passwd",
+    "private_key",
+    "key",
+    "secret",
+    "token",
+    "access_key",
+    "access_key_id",
+    "secret_key",
+    "secret_access_key",
+];
 
 fn refuse_inline_secrets(document: &Document<'_>) -> Result<(), DocumentError> {
     let Some(list) = document.table().iter().find(|(key, _)| key.get_ref().as_ref() == "destination") else {
@@ -179,7 +199,7 @@ fn refuse_inline_secrets(document: &Document<'_>) -> Result<(), DocumentError> {
             let key: &str = key.get_ref().as_ref();
             if INLINE_SECRETS.contains(&key) {
                 let what = format!(
-                    "`{key}` would put a secret into this file: put the secret into a file of its own that only the service can read and name it with key_file or password_file, or name an environment variable with key_env or password_env"
+                    "`{key}` would put a secret into this file: put the secret into a file of its own that only the service can read and name it with key_file or password_file (for an object store access_key_file and secret_key_file), or name an environment variable with key_env or password_env (access_key_env and secret_key_env)"
                 );
                 return Err(at.fault(&[key], what));
             }
@@ -204,6 +224,14 @@ fn destination(one: WrittenDestination, at: &At<'_>, shared: &Shared<'_>) -> Res
         password_env: one.password_env,
         path: one.path,
         marker: one.marker,
+        bucket: one.bucket,
+        region: one.region,
+        store: one.store,
+        prefix: one.prefix,
+        access_key_file: one.access_key_file,
+        access_key_env: one.access_key_env,
+        secret_key_file: one.secret_key_file,
+        secret_key_env: one.secret_key_env,
     };
     let endpoint = endpoint::endpoint(written, at, shared.directory)?;
     let mut queries = BTreeMap::new();
@@ -365,6 +393,39 @@ mod tests {
         assert_eq!(plain.endpoint.server(), elsewhere.endpoint.server());
     }
 
+    const BUCKET: &str = "[[destination]]\n\
+        id = '018f0000-0000-7000-8000-000000000001'\n\
+        name = 'Acme bucket'\n\
+        tenant = '018f0000-0000-7000-8000-0000000000aa'\n\
+        bucket = 'deliveries'\n\
+        region = 'eu-central-1'\n\
+        access_key_env = 'ACME_ACCESS_KEY'\n\
+        secret_key_file = 'secret_key'\n\
+        prefix = 'in/'\n";
+
+    #[test]
+    fn a_bucket_of_an_object_store_is_a_destination_too() {
+        let one = |text: &str| read(text).unwrap()[0].clone();
+        let amazons = one(BUCKET);
+        let Endpoint::Objects(endpoint) = &amazons.endpoint else { panic!("{}", amazons.endpoint) };
+        assert_eq!(endpoint.secret_key, SecretRef::StoreKeyFile(PathBuf::from("/partners/acme/secret_key")));
+        assert_eq!(amazons.endpoint.to_string(), "https://s3.eu-central-1.amazonaws.com/deliveries/in");
+        assert_eq!(amazons.endpoint.server(), "https://s3.eu-central-1.amazonaws.com/deliveries");
+        let stored = BUCKET.replace("region = 'eu-central-1'", "store = 'https://Store.example:443/'");
+        assert_eq!(one(&stored).endpoint.server(), "https://store.example/deliveries");
+        // Neither key is in the digest, and everything else is.
+        let rotated = BUCKET.replace("'secret_key'", "'other'").replace("ACME_ACCESS_KEY", "OTHER");
+        assert_eq!(one(&rotated).digests.settings, amazons.digests.settings);
+        for changed in [
+            stored,
+            BUCKET.replace("'deliveries'", "'other'"),
+            BUCKET.replace("eu-central-1", "eu-west-1"),
+            BUCKET.replace("'in/'", "'out/'"),
+        ] {
+            assert_ne!(one(&changed).digests.settings, amazons.digests.settings, "{changed}");
+        }
+    }
+
     #[test]
     fn the_settings_digest_covers_what_matters_and_no_secret() {
         let digest = |text: &str| read(text).unwrap()[0].digests.settings.clone();
@@ -408,6 +469,18 @@ mod tests {
             (OUTBOX.replace("/srv/outbox", "hunter2"), 5, "absolute"),
             (format!("{OUTBOX}user = 'hunter2'\n"), 6, "`user` is for an SFTP server"),
             (format!("{OUTBOX}marker = '../hunter2'\n"), 6, "name of a file"),
+            (format!("{OUTBOX}region = 'hunter2'\n"), 6, "`region` is for an object store"),
+            (format!("{BUCKET}secret_key = 'hunter2'\n"), 10, "secret_key_file"),
+            (format!("{BUCKET}host = 'hunter2'\n"), 5, "keep `bucket`"),
+            (format!("{BUCKET}port = 22\n"), 10, "`port` is for an SFTP server"),
+            (format!("{BUCKET}access_key_file = 'hunter2'\n"), 5, "keep one of access_key_file"),
+            (BUCKET.replace("secret_key_file = 'secret_key'\n", ""), 5, "secret_key_file or secret_key_env"),
+            (BUCKET.replace("region = 'eu-central-1'\n", ""), 5, "`region` is missing"),
+            (BUCKET.replace("'eu-central-1'", "'hunter2/'"), 6, "region's name"),
+            (BUCKET.replace("'deliveries'", "'hunter2/in'"), 5, "bucket's name alone"),
+            (format!("{BUCKET}store = 'http://hunter2'\n"), 10, "this machine only"),
+            (format!("{BUCKET}store = 'https://u:hunter2@store.example'\n"), 10, "nothing after it"),
+            (BUCKET.replace("'in/'", "'/hunter2'"), 9, "folder within the bucket"),
         ];
         for (text, line, part) in cases {
             let error = read(text).unwrap_err();

@@ -1,4 +1,4 @@
-//! Where a destination of `destinations.toml` lies: on an SFTP server, or in a directory of this machine.
+//! Where a destination of `destinations.toml` lies: on an SFTP server, in a directory of this machine, or in an object store.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::destinations::At;
 use super::document::DocumentError;
-use crate::remote::{DirectoryEndpoint, Endpoint, SecretRef, SftpEndpoint};
+use crate::job::names::check_name;
+use crate::remote::{DirectoryEndpoint, Endpoint, ObjectsEndpoint, SecretRef, SftpEndpoint, StoreAddress};
 
 /// The keys that say it, as they were written.
 pub(super) struct Written {
@@ -21,27 +22,110 @@ pub(super) struct Written {
     pub password_env: Option<String>,
     pub path: Option<PathBuf>,
     pub marker: Option<String>,
+    pub bucket: Option<String>,
+    pub region: Option<String>,
+    pub store: Option<String>,
+    pub prefix: Option<String>,
+    pub access_key_file: Option<PathBuf>,
+    pub access_key_env: Option<String>,
+    pub secret_key_file: Option<PathBuf>,
+    pub secret_key_env: Option<String>,
 }
 
-const SSH_PORT: u16 = 22;
+/// The kinds of places, by the key that chooses one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Host,
+    Path,
+    Bucket,
+}
 
-/// Reads and checks them. Relative paths of secrets start at the bundle's directory.
-pub(super) fn endpoint(written: Written, at: &At<'_>, bundle: &Path) -> Result<Endpoint, DocumentError> {
-    match (&written.host, &written.path) {
-        (Some(_), None) => sftp(written, at, bundle).map(Endpoint::Sftp),
-        (None, Some(_)) => directory(written, at).map(Endpoint::Directory),
-        (None, None) => Err(at
-            .fault(&[], "`host` is missing: name the SFTP server with it, or a directory of this machine with `path`")),
-        (Some(_), Some(_)) => {
-            Err(at.fault(&["path"], "there are two places to deliver to: keep `host`, or keep `path`"))
+impl Kind {
+    const fn key(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Path => "path",
+            Self::Bucket => "bucket",
+        }
+    }
+
+    const fn in_words(self) -> &'static str {
+        match self {
+            Self::Host => "an SFTP server",
+            Self::Path => "a directory of this machine",
+            Self::Bucket => "an object store",
         }
     }
 }
 
-fn sftp(written: Written, at: &At<'_>, bundle: &Path) -> Result<SftpEndpoint, DocumentError> {
-    if written.marker.is_some() {
-        return Err(at.fault(&["marker"], "`marker` is for a directory of this machine; take it out"));
+const SSH_PORT: u16 = 22;
+/// What a store that is not Amazon's calls the only region it has, unless it says otherwise.
+const ONLY_REGION: &str = "us-east-1";
+
+/// Reads and checks them. Relative paths of secrets start at the bundle's directory.
+pub(super) fn endpoint(written: Written, at: &At<'_>, bundle: &Path) -> Result<Endpoint, DocumentError> {
+    let chosen = [
+        (Kind::Host, written.host.is_some()),
+        (Kind::Path, written.path.is_some()),
+        (Kind::Bucket, written.bucket.is_some()),
+    ];
+    let mut chosen = chosen.into_iter().filter(|(_, given)| *given).map(|(kind, _)| kind);
+    let kind = match (chosen.next(), chosen.next()) {
+        (Some(kind), None) => kind,
+        (None, _) => {
+            return Err(at.fault(
+                &[],
+                "`host` is missing: name the SFTP server with it, or a directory of this machine with `path`, or a bucket of an object store with `bucket`",
+            ));
+        }
+        (Some(first), Some(second)) => {
+            let (first, second) = (first.key(), second.key());
+            let what = format!("there are two places to deliver to: keep `{first}`, or keep `{second}`");
+            return Err(at.fault(&[second], what));
+        }
+    };
+    refuse_foreign_keys(&written, kind, at)?;
+    match kind {
+        Kind::Host => sftp(written, at, bundle).map(Endpoint::Sftp),
+        Kind::Path => directory(written, at).map(Endpoint::Directory),
+        Kind::Bucket => objects(written, at, bundle).map(Endpoint::Objects),
     }
+}
+
+/// A key of another kind was meant for something: it is not passed over.
+fn refuse_foreign_keys(written: &Written, kind: Kind, at: &At<'_>) -> Result<(), DocumentError> {
+    for (key, of, given) in [
+        ("port", Kind::Host, written.port.is_some()),
+        ("user", Kind::Host, written.user.is_some()),
+        ("directory", Kind::Host, written.directory.is_some()),
+        ("host_keys", Kind::Host, written.host_keys.is_some()),
+        ("key_file", Kind::Host, written.key_file.is_some()),
+        ("key_env", Kind::Host, written.key_env.is_some()),
+        ("password_file", Kind::Host, written.password_file.is_some()),
+        ("password_env", Kind::Host, written.password_env.is_some()),
+        ("marker", Kind::Path, written.marker.is_some()),
+        ("region", Kind::Bucket, written.region.is_some()),
+        ("store", Kind::Bucket, written.store.is_some()),
+        ("prefix", Kind::Bucket, written.prefix.is_some()),
+        ("access_key_file", Kind::Bucket, written.access_key_file.is_some()),
+        ("access_key_env", Kind::Bucket, written.access_key_env.is_some()),
+        ("secret_key_file", Kind::Bucket, written.secret_key_file.is_some()),
+        ("secret_key_env", Kind::Bucket, written.secret_key_env.is_some()),
+    ] {
+        if given && of != kind {
+            let what = format!(
+                "`{key}` is for {}, and `{}` names {}; take it out",
+                of.in_words(),
+                kind.key(),
+                kind.in_words()
+            );
+            return Err(at.fault(&[key], what));
+        }
+    }
+    Ok(())
+}
+
+fn sftp(written: Written, at: &At<'_>, bundle: &Path) -> Result<SftpEndpoint, DocumentError> {
     let text = |key: &str, value: &Option<String>| match value {
         None => Err(at.fault(&[], format!("`{key}` is missing; say it (the login's own directory is `.`)"))),
         Some(value) if value.trim().is_empty() => {
@@ -67,21 +151,6 @@ fn sftp(written: Written, at: &At<'_>, bundle: &Path) -> Result<SftpEndpoint, Do
 }
 
 fn directory(written: Written, at: &At<'_>) -> Result<DirectoryEndpoint, DocumentError> {
-    for (key, given) in [
-        ("port", written.port.is_some()),
-        ("user", written.user.is_some()),
-        ("directory", written.directory.is_some()),
-        ("host_keys", written.host_keys.is_some()),
-        ("key_file", written.key_file.is_some()),
-        ("key_env", written.key_env.is_some()),
-        ("password_file", written.password_file.is_some()),
-        ("password_env", written.password_env.is_some()),
-    ] {
-        if given {
-            let what = format!("`{key}` is for an SFTP server, and `path` names a directory of this machine; keep one");
-            return Err(at.fault(&[key], what));
-        }
-    }
     let path = written.path.unwrap_or_default();
     if !path.is_absolute() {
         return Err(at.fault(
@@ -89,10 +158,54 @@ fn directory(written: Written, at: &At<'_>) -> Result<DirectoryEndpoint, Documen
             "`path` must be absolute: every worker that serves this destination must find the same directory there",
         ));
     }
-    if written.marker.as_ref().is_some_and(|marker| crate::job::names::check_name(marker).is_err()) {
+    if written.marker.as_ref().is_some_and(|marker| check_name(marker).is_err()) {
         return Err(at.fault(&["marker"], "`marker` must be the name of a file in the directory"));
     }
     Ok(DirectoryEndpoint { path, marker: written.marker })
+}
+
+fn objects(written: Written, at: &At<'_>, bundle: &Path) -> Result<ObjectsEndpoint, DocumentError> {
+    let plain = |text: &str| {
+        !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'))
+    };
+    let bucket = written.bucket.unwrap_or_default();
+    if !plain(&bucket) || bucket.len() > 63 {
+        return Err(at.fault(&["bucket"], "`bucket` must be a bucket's name alone: letters, digits, `.`, `-` and `_`"));
+    }
+    let region = match (written.region, &written.store) {
+        (Some(region), _) if plain(&region) => region,
+        (Some(_), _) => return Err(at.fault(&["region"], "`region` must be a region's name, such as eu-central-1")),
+        (None, Some(_)) => ONLY_REGION.to_owned(),
+        (None, None) => {
+            return Err(at.fault(
+                &["bucket"],
+                "`region` is missing: say in which of Amazon's the bucket is, or name another store with `store`",
+            ));
+        }
+    };
+    let address = match &written.store {
+        None => StoreAddress::of_region(&region),
+        Some(store) => StoreAddress::parse(store).map_err(|what| at.fault(&["store"], format!("`store` {what}")))?,
+    };
+    let prefix = written.prefix.unwrap_or_default();
+    let prefix = prefix.strip_suffix('/').unwrap_or(&prefix).to_owned();
+    if !prefix.is_empty() && check_name(&prefix).is_err() {
+        return Err(at.fault(&["prefix"], "`prefix` must be a folder within the bucket, without a `/` before it"));
+    }
+    let key = |name: &str, file: Option<PathBuf>, variable: Option<String>| match (file, variable) {
+        (Some(path), None) => Ok(SecretRef::StoreKeyFile(bundle.join(path))),
+        (None, Some(variable)) => Ok(SecretRef::StoreKeyEnv(variable)),
+        (None, None) => Err(
+            at.fault(&["bucket"], format!("the {name} key is missing: name it with {name}_key_file or {name}_key_env"))
+        ),
+        (Some(_), Some(_)) => {
+            Err(at
+                .fault(&["bucket"], format!("there are two {name} keys: keep one of {name}_key_file, {name}_key_env")))
+        }
+    };
+    let access_key = key("access", written.access_key_file, written.access_key_env)?;
+    let secret_key = key("secret", written.secret_key_file, written.secret_key_env)?;
+    Ok(ObjectsEndpoint { address, region, bucket, prefix, access_key, secret_key })
 }
 
 fn secret(written: &Written, at: &At<'_>, bundle: &Path) -> Result<SecretRef, DocumentError> {
@@ -122,6 +235,7 @@ fn secret(written: &Written, at: &At<'_>, bundle: &Path) -> Result<SecretRef, Do
 pub(super) enum Digested<'a> {
     Sftp { host: &'a str, port: u16, user: &'a str, directory: &'a str, host_keys: &'a [String] },
     Directory { path: &'a Path, marker: Option<&'a str> },
+    Objects { store: String, region: &'a str, bucket: &'a str, prefix: &'a str },
 }
 
 impl<'a> Digested<'a> {
@@ -132,6 +246,9 @@ impl<'a> Digested<'a> {
             }
             Endpoint::Directory(DirectoryEndpoint { path, marker }) => {
                 Self::Directory { path, marker: marker.as_deref() }
+            }
+            Endpoint::Objects(ObjectsEndpoint { address, region, bucket, prefix, access_key: _, secret_key: _ }) => {
+                Self::Objects { store: address.to_string(), region, bucket, prefix }
             }
         }
     }

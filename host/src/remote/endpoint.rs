@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::ConnectError;
+use super::objects::StoreAddress;
 
 /// One destination's place, as the operator's `destinations.toml` names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +18,7 @@ use super::error::ConnectError;
 pub enum Endpoint {
     Sftp(SftpEndpoint),
     Directory(DirectoryEndpoint),
+    Objects(ObjectsEndpoint),
 }
 
 /// A directory on an SFTP server.
@@ -41,13 +43,26 @@ pub struct DirectoryEndpoint {
     pub marker: Option<String>,
 }
 
+/// A bucket of an object store, or the part of it below a prefix.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectsEndpoint {
+    pub address: StoreAddress,
+    pub region: String,
+    pub bucket: String,
+    /// The part of the bucket that all names are relative to, without a `/` at its end; empty for the whole bucket.
+    pub prefix: String,
+    pub access_key: SecretRef,
+    pub secret_key: SecretRef,
+}
+
 impl Endpoint {
     /// What tells the server from others: a final name is given once in it. All directories are in one, and are told apart
-    /// by their paths.
+    /// by their paths; a store's buckets are one each, and the parts of a bucket are told apart by their prefixes.
     pub fn server(&self) -> String {
         match self {
             Self::Sftp(endpoint) => endpoint.server(),
             Self::Directory(_) => "file://".to_owned(),
+            Self::Objects(endpoint) => endpoint.server(),
         }
     }
 }
@@ -55,6 +70,12 @@ impl Endpoint {
 impl SftpEndpoint {
     pub(super) fn server(&self) -> String {
         format!("{}:{}", self.host, self.port)
+    }
+}
+
+impl ObjectsEndpoint {
+    pub(super) fn server(&self) -> String {
+        format!("{}/{}", self.address, self.bucket)
     }
 }
 
@@ -66,6 +87,7 @@ impl fmt::Display for Endpoint {
                 write!(f, "{user}@{host}:{port}, {directory}")
             }
             Self::Directory(DirectoryEndpoint { path, .. }) => write!(f, "{}", path.display()),
+            Self::Objects(endpoint) => write!(f, "{}/{}", endpoint.server(), endpoint.prefix),
         }
     }
 }
@@ -78,13 +100,18 @@ pub enum SecretRef {
     KeyEnv(String),
     PasswordFile(PathBuf),
     PasswordEnv(String),
+    /// One of an object store's two keys.
+    StoreKeyFile(PathBuf),
+    StoreKeyEnv(String),
 }
 
 impl fmt::Display for SecretRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::KeyFile(path) => write!(f, "key in the file {}", path.display()),
-            Self::KeyEnv(variable) => write!(f, "key in the environment variable {variable}"),
+            Self::KeyFile(path) | Self::StoreKeyFile(path) => write!(f, "key in the file {}", path.display()),
+            Self::KeyEnv(variable) | Self::StoreKeyEnv(variable) => {
+                write!(f, "key in the environment variable {variable}")
+            }
             Self::PasswordFile(path) => write!(f, "password in the file {}", path.display()),
             Self::PasswordEnv(variable) => write!(f, "password in the environment variable {variable}"),
         }
@@ -106,17 +133,23 @@ impl SecretRef {
     pub(super) fn fetch(&self) -> Result<Secret, ConnectError> {
         let missing = |why: String| ConnectError::SecretMissing { secret: self.clone(), why };
         let text = match self {
-            Self::KeyFile(path) | Self::PasswordFile(path) => read_private(path).map_err(missing)?,
-            Self::KeyEnv(variable) | Self::PasswordEnv(variable) => read_variable(variable).map_err(missing)?,
+            Self::KeyFile(path) | Self::PasswordFile(path) | Self::StoreKeyFile(path) => {
+                read_private(path).map_err(missing)?
+            }
+            Self::KeyEnv(variable) | Self::PasswordEnv(variable) | Self::StoreKeyEnv(variable) => {
+                read_variable(variable).map_err(missing)?
+            }
         };
         if text.trim().is_empty() {
             return Err(missing("it is empty; put the secret there".to_owned()));
         }
         Ok(match self {
             Self::KeyFile(_) | Self::KeyEnv(_) => Secret::Key(text),
-            Self::PasswordFile(_) | Self::PasswordEnv(_) => Secret::Password(
-                text.strip_suffix('\n').map_or(text.as_str(), |line| line.trim_end_matches('\r')).to_owned(),
-            ),
+            Self::PasswordFile(_) | Self::PasswordEnv(_) | Self::StoreKeyFile(_) | Self::StoreKeyEnv(_) => {
+                Secret::Password(
+                    text.strip_suffix('\n').map_or(text.as_str(), |line| line.trim_end_matches('\r')).to_owned(),
+                )
+            }
         })
     }
 }

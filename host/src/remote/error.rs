@@ -1,6 +1,6 @@
 //! What can go wrong at a partner's server, sorted by what it means for the delivery.
 //!
-//! The sorting happens where the cause is known, in [`super::sftp`] and [`super::directory`]; nothing above reads an error's text to decide.
+//! The sorting happens where the cause is known, in [`super::sftp`], [`super::directory`] and [`super::objects`]; nothing above reads an error's text to decide.
 
 use super::endpoint::SecretRef;
 
@@ -19,7 +19,7 @@ pub enum RemoteError {
     /// The request never reached the wire.
     #[error("nothing was sent: {why}")]
     NotSent { why: String },
-    /// The partner's server answered no. `code` is the raw status code of SFTP, which a directory answers in too; `None`
+    /// The partner's server answered no. `code` is the raw status code of SFTP, which the other kinds answer in too; `None`
     /// where the host itself found the server's work wanting, such as a size that differs.
     #[error("the partner's server refused{}: {text}", code_in_words(*.code))]
     Refused { code: Option<u32>, text: String },

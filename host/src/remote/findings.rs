@@ -91,10 +91,18 @@ fn publishing(about: &About<'_>) -> Vec<Finding> {
             "publish",
             "the final name is created exclusively, with a trigger file after it, as the contract allows",
         ),
+        Some(PublishForm::CreateWhole) => agrees(
+            "publish",
+            "one request creates the final name with the whole file; it refused an existing name and left its file alone",
+        ),
         Some(PublishForm::PosixRename | PublishForm::RenameOver) | None => contradicts(
             "publish",
             format!("nothing here publishes without a risk for an existing file: {}", why_no_form(about)),
-            "ask the partner for a server that refuses existing names, or agree on exclusive create with a trigger file (`exclusive_create`); until then every delivery ends before anything is sent",
+            if proof.creates_whole {
+                "ask the partner for a store that keeps `If-None-Match: *`; until then every delivery ends before anything is sent"
+            } else {
+                "ask the partner for a server that refuses existing names, or agree on exclusive create with a trigger file (`exclusive_create`); until then every delivery ends before anything is sent"
+            },
         ),
     }];
     if lies_about_links(proof) {
@@ -113,6 +121,9 @@ fn publishing(about: &About<'_>) -> Vec<Finding> {
         match form {
             Some(PublishForm::Link | PublishForm::Rename) => {
                 found.push(agrees("publishes_whole", "final names appear by a link or rename of a whole file"));
+            }
+            Some(PublishForm::CreateWhole) => {
+                found.push(agrees("publishes_whole", "an object appears whole or not at all"));
             }
             Some(PublishForm::ExclusiveCreate) => found.push(contradicts(
                 "publishes_whole",
@@ -156,6 +167,12 @@ fn why_no_form(about: &About<'_>) -> String {
     if !proof.size_after_close.shown {
         return "a file that was written and closed is not seen whole".to_owned();
     }
+    if proof.creates_whole {
+        return format!(
+            "an existing object was not kept from a create that must not replace ({})",
+            proof.create_refuses.seen
+        );
+    }
     let link = if lies_about_links(proof) {
         "a hard link is answered yes and not made"
     } else if proof.link_creates.shown {
@@ -187,7 +204,11 @@ fn overwriting(about: &About<'_>) -> Option<Finding> {
             format!(
                 "an overwrite is agreed ({reference}), and the server shows no form that replaces a file in one step"
             ),
-            "take `overwrites_last` out of the contract, or ask the partner for posix-rename@openssh.com",
+            if about.proof.creates_whole {
+                "take `overwrites_last` out of the contract: this host replaces no object"
+            } else {
+                "take `overwrites_last` out of the contract, or ask the partner for posix-rename@openssh.com"
+            },
         ),
     })
 }
@@ -331,12 +352,13 @@ mod tests {
         Shown { shown, seen: seen.to_owned(), code: (!shown).then_some(4) }
     }
 
-    fn proof(kept: &[&str]) -> Proof {
-        let kept = |name: &str| shown(kept.contains(&name));
+    fn proof(kept_names: &[&str]) -> Proof {
+        let kept = |name: &str| shown(kept_names.contains(&name));
         Proof {
             fingerprint: String::new(),
             size_after_close: kept("size"),
             create_refuses: kept("create refuses"),
+            creates_whole: kept_names.contains(&"creates whole"),
             link_creates: kept("link"),
             link_refuses: kept("link"),
             rename_moves: kept("rename"),
@@ -376,6 +398,7 @@ mod tests {
 
     const LINKS: &[&str] = &["size", "create refuses", "link", "rename", "rename refuses", "posix"];
     const RENAMES: &[&str] = &["size", "create refuses", "rename", "rename refuses"];
+    const STORE: &[&str] = &["size", "create refuses", "creates whole"];
     const REPLACES: &[&str] = &["size", "create refuses", "rename", "rename replaces"];
 
     #[test]
@@ -398,6 +421,10 @@ mod tests {
             (OTHER, REPLACES, &whole, "publishes_whole = true\nexclusive_create = true", &["publishes_whole"]),
             (OTHER, &["size", "rename"], &whole, "exclusive_create = true", &["publish", "exclusive_create"]),
             (OTHER, &["link", "rename", "rename refuses"], &whole, "", &["publish"]),
+            // An object store needs no trigger, and replaces nothing.
+            (OTHER, STORE, &whole, "publishes_whole = true\nmay_remove_temporaries = true", &[]),
+            (OTHER, STORE, &whole, "overwrites_last = 'mail'", &["overwrites_last"]),
+            (OTHER, &["size", "creates whole"], &whole, "publishes_whole = true", &["publish"]),
             // An agreed overwrite.
             (OPENSSH, LINKS, &whole, "overwrites_last = 'mail'", &[]),
             (OTHER, RENAMES, &whole, "overwrites_last = 'mail'", &["overwrites_last"]),

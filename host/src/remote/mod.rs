@@ -1,7 +1,7 @@
 //! The partner's server: the only place from which anything reaches it.
 //!
 //! In the order of an attempt: an [`Endpoint`] says where and with which secret; [`Sessions`] opens a [`Session`], over
-//! [`sftp`] or in a [`directory`], or hands out the one kept from the last job; [`Names`] says all that this attempt may touch; a [`Reader`] looks, for a
+//! [`sftp`], in a [`directory`] or at a bucket of an object store ([`objects`]), or hands out the one kept from the last job; [`Names`] says all that this attempt may touch; a [`Reader`] looks, for a
 //! plugin, and [`look`] looks for the host; a [`Writer`], which exists only after cutoff 2, sends and publishes. The
 //! [`gate`] decides every one of a plugin's calls; [`Fence`] and [`Journal`] are how it reaches the job's record.
 //! [`prove`] shows beforehand which form of publishing a server really keeps, [`check`] looks at the rest, and [`findings`]
@@ -24,6 +24,7 @@ mod journal;
 mod line;
 mod look;
 mod names;
+pub mod objects;
 mod prove;
 mod readable;
 mod reader;
@@ -36,13 +37,14 @@ pub mod simulated;
 mod writer;
 
 pub use check::{Check, Seen, check};
-pub use endpoint::{DirectoryEndpoint, Endpoint, SecretRef, SftpEndpoint};
+pub use endpoint::{DirectoryEndpoint, Endpoint, ObjectsEndpoint, SecretRef, SftpEndpoint};
 pub use error::{ConnectError, RemoteError};
 pub use findings::{About, Finding, Standing, findings};
 pub use gate::Licence;
 pub use journal::{Fence, FenceRefused, Journal};
 pub use look::look;
 pub use names::{AuxiliaryName, Names};
+pub use objects::StoreAddress;
 pub use prove::{Proof, ScratchNames, Shown, choose_form, prove};
 pub use reader::Reader;
 pub use session::{CreateError, ServerFacts, Session, SessionLimits};

@@ -25,6 +25,10 @@ pub struct Proof {
     pub size_after_close: Shown,
     /// Exclusive create refuses an existing name and leaves its file alone.
     pub create_refuses: Shown,
+    /// A file that is created appears whole or not at all, by what a server of this kind is. A proof from before there were
+    /// such servers does not say it.
+    #[serde(default)]
+    pub creates_whole: bool,
     /// A hard link makes the new name.
     pub link_creates: Shown,
     /// A hard link refuses an existing name and leaves its file alone.
@@ -127,12 +131,14 @@ pub fn choose_form(proof: &Proof, contract: &Contract, overwrite: bool) -> Optio
         [
             (PublishForm::PosixRename, proof.posix_rename_replaces.shown),
             (PublishForm::RenameOver, proof.rename_replaces.shown),
+            (PublishForm::CreateWhole, false),
             (PublishForm::ExclusiveCreate, false),
         ]
     } else {
         [
             (PublishForm::Link, proof.link_creates.shown && proof.link_refuses.shown),
             (PublishForm::Rename, proof.rename_moves.shown && proof.rename_refuses.shown),
+            (PublishForm::CreateWhole, proof.creates_whole && proof.create_refuses.shown),
             (PublishForm::ExclusiveCreate, contract.exclusive_create && proof.create_refuses.shown),
         ]
     };
@@ -171,24 +177,12 @@ impl Trial<'_> {
 
         let (link_creates, link_refuses) = self.link(first, second, linked).await?;
 
-        let over = answered(self.session.rename(second, first).await)?;
-        let rename_refuses = self.kept(&over, &[(first, FIRST), (second, SECOND)]).await?;
-        let replaced = over.is_ok() && self.holds(first, SECOND).await? && self.is_absent(second).await?;
-        let rename_replaces =
-            Shown::new(replaced, &over, if replaced { "the file was replaced" } else { "nothing was replaced" });
-
-        // Whatever became of the two, what is under `first` is moved to a free name.
-        let content = if replaced { SECOND } else { FIRST };
-        let free = answered(self.session.rename(first, moved).await)?;
-        let there = free.is_ok() && self.holds(moved, content).await? && self.is_absent(first).await?;
-        let rename_moves =
-            Shown::new(there, &free, if there { "the file has its new name" } else { "the file was not moved" });
-
+        let [rename_refuses, rename_replaces, rename_moves] = self.rename(first, second, moved).await?;
         let posix_rename_replaces = if let Some(why) = self.session.lacks_posix_rename() {
             Shown::not_tried(why)
         } else {
             self.session.create(third, THIRD.to_vec()).await.map_err(|failed| failed.error)?;
-            let target = if there { moved } else { first };
+            let target = if rename_moves.shown { moved } else { first };
             let over = answered(self.session.posix_rename(third, target).await)?;
             let replaced = over.is_ok() && self.holds(target, THIRD).await? && self.is_absent(third).await?;
             Shown::new(replaced, &over, if replaced { "the file was replaced" } else { "nothing was replaced" })
@@ -197,6 +191,7 @@ impl Trial<'_> {
             fingerprint: self.session.server().fingerprint(),
             size_after_close,
             create_refuses,
+            creates_whole: self.session.creates_whole(),
             link_creates,
             link_refuses,
             rename_moves,
@@ -221,6 +216,26 @@ impl Trial<'_> {
         let over = answered(self.session.hardlink(second, linked).await)?;
         let refuses = self.kept(&over, &[(linked, FIRST), (second, SECOND)]).await?;
         Ok((creates, refuses))
+    }
+
+    /// Whether a rename refuses an existing name, replaces its file, and gives a free name.
+    async fn rename(&self, first: &str, second: &str, moved: &str) -> Result<[Shown; 3], RemoteError> {
+        if let Some(why) = self.session.lacks_rename() {
+            return Ok([(); 3].map(|()| Shown::not_tried(why)));
+        }
+        let over = answered(self.session.rename(second, first).await)?;
+        let refuses = self.kept(&over, &[(first, FIRST), (second, SECOND)]).await?;
+        let replaced = over.is_ok() && self.holds(first, SECOND).await? && self.is_absent(second).await?;
+        let replaces =
+            Shown::new(replaced, &over, if replaced { "the file was replaced" } else { "nothing was replaced" });
+
+        // Whatever became of the two, what is under `first` is moved to a free name.
+        let content = if replaced { SECOND } else { FIRST };
+        let free = answered(self.session.rename(first, moved).await)?;
+        let there = free.is_ok() && self.holds(moved, content).await? && self.is_absent(first).await?;
+        let moves =
+            Shown::new(there, &free, if there { "the file has its new name" } else { "the file was not moved" });
+        Ok([refuses, replaces, moves])
     }
 
     /// A refusal counts if the server said no and every file is what it was.
@@ -273,11 +288,13 @@ mod tests {
     use super::*;
 
     fn proof(shown: &[&str]) -> Proof {
+        let kept = |name: &str| shown.contains(&name);
         let shown = |name: &str| Shown { shown: shown.contains(&name), seen: String::new(), code: None };
         Proof {
             fingerprint: String::new(),
             size_after_close: shown("size"),
             create_refuses: shown("create_refuses"),
+            creates_whole: kept("creates_whole"),
             link_creates: shown("link_creates"),
             link_refuses: shown("link_refuses"),
             rename_moves: shown("rename_moves"),
@@ -293,7 +310,7 @@ mod tests {
         let plain = Contract::default();
         let exclusive = Contract { exclusive_create: true, ..Contract::default() };
         let hidden = Contract { listing_hidden: true, ..Contract::default() };
-        use PublishForm::{ExclusiveCreate, Link, PosixRename, Rename, RenameOver};
+        use PublishForm::{CreateWhole, ExclusiveCreate, Link, PosixRename, Rename, RenameOver};
         let all = ["size", "create_refuses", "link_creates", "link_refuses", "rename_moves", "rename_refuses", "posix"];
         for (shown, contract, overwrite, form) in [
             (&all[..], &plain, false, Some(Link)),
@@ -305,6 +322,12 @@ mod tests {
             (&all[..], &hidden, true, Some(PosixRename)),
             (&["size", "create_refuses"][..], &exclusive, false, Some(ExclusiveCreate)),
             (&["create_refuses", "link_creates", "link_refuses"][..], &exclusive, false, None),
+            (&["size", "creates_whole", "create_refuses"][..], &plain, false, Some(CreateWhole)),
+            (&["size", "creates_whole", "create_refuses"][..], &hidden, false, Some(CreateWhole)),
+            (&["size", "creates_whole", "create_refuses"][..], &exclusive, false, Some(CreateWhole)),
+            (&["size", "creates_whole"][..], &exclusive, false, None),
+            (&["creates_whole", "create_refuses"][..], &exclusive, false, None),
+            (&["size", "creates_whole", "create_refuses"][..], &plain, true, None),
             (&all[..], &plain, true, Some(PosixRename)),
             (&["size", "rename_replaces"][..], &plain, true, Some(RenameOver)),
             (&["size", "link_creates", "link_refuses", "rename_refuses"][..], &exclusive, true, None),

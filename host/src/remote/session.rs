@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::endpoint::Endpoint;
 use super::error::{ConnectError, RemoteError};
-use super::{directory, recorded, sftp};
+use super::{directory, objects, recorded, sftp};
 use crate::job::facts::{Entry, Found, Sha256};
 use crate::spool::SpoolFile;
 
@@ -56,7 +56,7 @@ impl Default for SessionLimits {
 /// What a server told about itself when the session was opened.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ServerFacts {
-    /// The SSH identification string; for a directory, the kind of its file system.
+    /// The SSH identification string; for a directory, the kind of its file system; for an object store, its software.
     pub banner: String,
     /// SFTP extensions and their versions.
     pub extensions: BTreeMap<String, String>,
@@ -95,8 +95,11 @@ pub struct CreateError {
 pub enum Session {
     Sftp(sftp::Session),
     Directory(directory::Session),
+    Objects(objects::Session),
     Recorded(recorded::Session),
 }
+
+pub(super) const NO_LINKS: &str = "an object store has no links and no renames";
 
 /// Bytes taken from the spool at once.
 const SPOOL_BLOCK: usize = 512 * 1024;
@@ -107,6 +110,7 @@ impl Session {
         match endpoint {
             Endpoint::Sftp(endpoint) => sftp::Session::connect(endpoint, limits).await.map(Self::Sftp),
             Endpoint::Directory(endpoint) => directory::Session::open(endpoint, limits).await.map(Self::Directory),
+            Endpoint::Objects(endpoint) => objects::Session::connect(endpoint, limits).await.map(Self::Objects),
         }
     }
 
@@ -114,6 +118,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.server(),
             Self::Directory(session) => session.server(),
+            Self::Objects(session) => session.server(),
             Self::Recorded(session) => session.server(),
         }
     }
@@ -123,6 +128,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.is_usable(),
             Self::Directory(session) => session.is_usable(),
+            Self::Objects(session) => session.is_usable(),
             Self::Recorded(session) => session.is_usable(),
         }
     }
@@ -132,6 +138,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.close().await,
             Self::Directory(session) => session.close().await,
+            Self::Objects(session) => session.close().await,
             // It belongs to whoever records or replays.
             Self::Recorded(_) => {}
         }
@@ -142,6 +149,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.is_sole(),
             Self::Directory(session) => session.is_sole(),
+            Self::Objects(session) => session.is_sole(),
             // The same: its other clone is there to be read.
             Self::Recorded(_) => true,
         }
@@ -152,6 +160,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.ping().await,
             Self::Directory(session) => session.ping().await,
+            Self::Objects(session) => session.ping().await,
             Self::Recorded(session) => session.ping().await,
         }
     }
@@ -161,6 +170,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.stat(name).await,
             Self::Directory(session) => session.stat(name).await,
+            Self::Objects(session) => session.stat(name).await,
             Self::Recorded(session) => session.stat(name).await,
         }
     }
@@ -177,6 +187,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.list(directory, prefix, most, wanted).await,
             Self::Directory(session) => session.list(directory, prefix, most, wanted).await,
+            Self::Objects(session) => session.list(directory, prefix, most, wanted).await,
             Self::Recorded(session) => session.list(directory, prefix, most, Box::new(wanted)).await,
         }
     }
@@ -186,6 +197,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.make_directory(name).await,
             Self::Directory(session) => session.make_directory(name).await,
+            Self::Objects(session) => session.make_directory(name),
             Self::Recorded(session) => session.make_directory(name).await,
         }
     }
@@ -195,6 +207,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.free_bytes().await,
             Self::Directory(session) => session.free_bytes().await,
+            Self::Objects(_) => Ok(None),
             Self::Recorded(session) => session.free_bytes().await,
         }
     }
@@ -203,6 +216,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.remove(name).await,
             Self::Directory(session) => session.remove(name).await,
+            Self::Objects(session) => session.remove(name).await,
             Self::Recorded(session) => session.remove(name).await,
         }
     }
@@ -212,6 +226,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.rename(from, to).await,
             Self::Directory(session) => session.rename(from, to).await,
+            Self::Objects(_) => Err(objects::Session::not_offered()),
             Self::Recorded(session) => session.rename(from, to).await,
         }
     }
@@ -221,6 +236,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.hardlink(from, to).await,
             Self::Directory(session) => session.hardlink(from, to).await,
+            Self::Objects(_) => Err(objects::Session::not_offered()),
             Self::Recorded(session) => session.hardlink(from, to).await,
         }
     }
@@ -230,6 +246,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.posix_rename(from, to).await,
             Self::Directory(session) => session.posix_rename(from, to).await,
+            Self::Objects(_) => Err(objects::Session::not_offered()),
             Self::Recorded(session) => session.posix_rename(from, to).await,
         }
     }
@@ -241,7 +258,17 @@ impl Session {
                 session.lacks("hardlink@openssh.com", "the server does not offer hardlink@openssh.com")
             }
             Self::Directory(_) => None,
+            Self::Objects(_) => Some(NO_LINKS),
             Self::Recorded(session) => session.lacks_hardlink(),
+        }
+    }
+
+    /// Why a rename is not even asked for; `None` if it can be.
+    pub(super) fn lacks_rename(&self) -> Option<&'static str> {
+        match self {
+            Self::Sftp(_) | Self::Directory(_) => None,
+            Self::Recorded(session) => session.lacks_rename(),
+            Self::Objects(_) => Some(NO_LINKS),
         }
     }
 
@@ -252,7 +279,26 @@ impl Session {
                 session.lacks("posix-rename@openssh.com", "the server does not offer posix-rename@openssh.com")
             }
             Self::Directory(_) => None,
+            Self::Objects(_) => Some(NO_LINKS),
             Self::Recorded(session) => session.lacks_posix_rename(),
+        }
+    }
+
+    /// True if a file that is created appears whole or not at all: nobody ever sees it grow.
+    pub(super) fn creates_whole(&self) -> bool {
+        match self {
+            Self::Sftp(_) | Self::Directory(_) => false,
+            Self::Recorded(session) => session.creates_whole(),
+            Self::Objects(_) => true,
+        }
+    }
+
+    /// The largest file that can be created, where a single request carries it whole.
+    pub(super) fn largest_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Sftp(_) | Self::Directory(_) => None,
+            Self::Recorded(session) => session.largest_bytes(),
+            Self::Objects(_) => Some(objects::Session::largest_bytes()),
         }
     }
 
@@ -261,7 +307,8 @@ impl Session {
         if let Self::Recorded(session) = self {
             return session.create(name, content).await;
         }
-        self.create_from(name, stream::iter([Ok(Bytes::from(content))])).await
+        let known = (content.len() as u64, Sha256(Hasher::digest(&content).into()));
+        self.create_from(name, known, stream::iter([Ok(Bytes::from(content))])).await
     }
 
     /// Creates a file that must not exist yet from a built file, and brings it to the disk where that can be asked for. A yes
@@ -270,6 +317,7 @@ impl Session {
         if let Self::Recorded(session) = self {
             return session.upload(name, file, lost).await;
         }
+        let known = (file.bytes(), file.sha256());
         let (file, lost) = (file.clone(), lost.clone());
         let offsets = (0..file.bytes()).step_by(SPOOL_BLOCK);
         // One block is read ahead while the last one is sent.
@@ -286,17 +334,23 @@ impl Session {
                 }
             })
             .buffered(2);
-        self.create_from(name, blocks).await
+        self.create_from(name, known, blocks).await
     }
 
+    /// `known`: how many bytes come, and their digest. Only an object store asks for it.
     async fn create_from(
         &self,
         name: &str,
+        known: (u64, Sha256),
         blocks: impl stream::Stream<Item = Result<Bytes, RemoteError>> + Send + 'static,
     ) -> Result<(), CreateError> {
         match self {
             Self::Sftp(session) => session.create_from(name, blocks).await,
             Self::Directory(session) => session.create_from(name, blocks).await,
+            Self::Objects(session) => {
+                let (bytes, sha256) = known;
+                session.create_from(name, bytes, sha256, blocks).await
+            }
             Self::Recorded(_) => Err(CreateError {
                 may_exist: false,
                 error: RemoteError::NotSent { why: "a recorded session is given files whole".to_owned() },
@@ -309,6 +363,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.read(name, offset, most).await,
             Self::Directory(session) => session.read(name, offset, most).await,
+            Self::Objects(session) => session.read(name, offset, most).await,
             Self::Recorded(session) => session.read(name, offset, most).await,
         }
     }
@@ -318,6 +373,7 @@ impl Session {
         match self {
             Self::Sftp(session) => session.read_digest(name, most).await,
             Self::Directory(session) => session.read_digest(name, most).await,
+            Self::Objects(session) => session.read_digest(name, most).await,
             Self::Recorded(session) => session.read_digest(name, most).await,
         }
     }

@@ -28,7 +28,7 @@ const MOST_AUXILIARY_BYTES: usize = 1024 * 1024;
 /// What [`Writer::send`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// The name that the host minted; none for exclusive create, which sends at the publish.
+    /// The name that the host minted; none for the forms that send at the publish.
     pub temporary: Option<String>,
     pub bytes: u64,
     /// The size was read back and matches; false only where the contract says that the server does not let us see.
@@ -202,6 +202,7 @@ impl Inner {
         let Some(temporary) = self.parts.names.temporary.clone().filter(|_| self.has_temporary()) else {
             // Nothing may be created before the fence, so there is nothing to send yet: the file is only checked.
             self.check_spool().await?;
+            self.check_size(bytes)?;
             return Ok(Sent { temporary: None, bytes, read_back: true });
         };
         let lost = &self.parts.lost;
@@ -221,7 +222,7 @@ impl Inner {
             PublishForm::Link => session.hardlink(temporary, &names.final_name).await,
             PublishForm::Rename | PublishForm::RenameOver => session.rename(temporary, &names.final_name).await,
             PublishForm::PosixRename => session.posix_rename(temporary, &names.final_name).await,
-            PublishForm::ExclusiveCreate => self.create_final().await,
+            PublishForm::ExclusiveCreate | PublishForm::CreateWhole => self.create_final().await,
         };
         // A server was found that says yes to a link and makes none: its yes counts once the name is seen.
         let requested = match (form, requested) {
@@ -244,7 +245,7 @@ impl Inner {
         requested
     }
 
-    /// Exclusive create: the final name comes into being here, and is whole only at the end.
+    /// The final name comes into being here: created exclusively, it is whole only at the end.
     async fn create_final(&self) -> Result<(), RemoteError> {
         let name = &self.parts.names.final_name;
         // Past the fence nothing ends it early: the name is there.
@@ -315,6 +316,15 @@ impl Inner {
         }
     }
 
+    fn check_size(&self, bytes: u64) -> Result<(), RemoteError> {
+        match self.parts.session.largest_bytes().filter(|largest| bytes > *largest) {
+            Some(largest) => Err(RemoteError::NotSent {
+                why: format!("the file has {bytes} bytes, and one request carries at most {largest}"),
+            }),
+            None => Ok(()),
+        }
+    }
+
     async fn remove_temporary(&self, temporary: &str) -> Result<bool, RemoteError> {
         let removed = match self.parts.session.remove(temporary).await {
             Ok(()) => Ok(true),
@@ -326,7 +336,7 @@ impl Inner {
     }
 
     fn has_temporary(&self) -> bool {
-        self.parts.licence.form != PublishForm::ExclusiveCreate
+        self.parts.licence.form.has_temporary()
     }
 
     /// Every change under these locks is whole, so a panic elsewhere leaves the state usable.

@@ -6,8 +6,9 @@ use std::process::{Command, Output};
 use anyhow::Context as _;
 use serde_json::Value;
 use waybill_tests::house::{DESTINATION, TENANT};
+use waybill_tests::object_store::{ACCESS_KEY, Manners, SECRET_KEY};
 use waybill_tests::sftp_server::{Behaviour, HardLink, Listing, RenameOver};
-use waybill_tests::{House, Plan, Reach, SftpServer, Sshd};
+use waybill_tests::{House, ObjectStore, Plan, Reach, SftpServer, Sshd};
 
 use crate::stage::Ended;
 
@@ -142,6 +143,42 @@ async fn plg_01_a_directory_is_checked_shown_and_enabled_as_a_server_is() -> any
     assert!(!shown.said.contains("logs in by"), "{}", shown.said);
     let json = waybill(&house, &["partner", "show", "acme", "--json"]).await?.json()?;
     assert_eq!(json["destinations"][0]["secret"], Value::Null);
+    Ok(())
+}
+
+#[tokio::test]
+async fn del_05_a_store_that_replaces_all_the_same_is_found_out_and_one_that_refuses_is_enabled() -> anyhow::Result<()>
+{
+    let store = ObjectStore::start().await?;
+    let house = House::at(&store.place(), Plan::default()).await?;
+    store.set_manners(Manners { keeps_condition: false, ..Manners::default() });
+    let replaces = check(&house).await?;
+    replaces.says(4, &["CONTRADICTS  publish:", "an existing object was not kept", "If-None-Match"]);
+    assert!(!replaces.said.contains("exclusive_create"), "{}", replaces.said);
+    enable(&house).await?.says(4, &["Refused", "an existing object was not kept"]);
+    store.set_manners(Manners { has_bucket: false, ..Manners::default() });
+    check(&house).await?.says(4, &["NotPossible", "it has no bucket", "correct `bucket`"]);
+
+    store.set_manners(Manners::default());
+    let checked = check(&house).await?;
+    checked.says(
+        0,
+        &[
+            "Agrees: nothing that was seen contradicts the contract",
+            "an S3 store (waybill-test)",
+            "agrees       publish: one request creates the final name with the whole file",
+            "agrees       publishes_whole: an object appears whole or not at all",
+            "agrees       may_remove_temporaries",
+            "agrees       reading back",
+        ],
+    );
+    assert_eq!(store.keys(), [""; 0], "scratch objects are left");
+    enable(&house).await?.says(0, &["Enabled"]);
+    let shown = waybill(&house, &["partner", "show", "acme", "--json"]).await?;
+    assert!(shown.said.contains("/deliveries/in"), "{}", shown.said);
+    for said in [replaces.said, checked.said, shown.said] {
+        assert!(!said.contains(ACCESS_KEY) && !said.contains(SECRET_KEY), "{said}");
+    }
     Ok(())
 }
 

@@ -96,7 +96,7 @@ impl Destination for Misbehaving {
             Observation { acknowledgment: acknowledgment(job), ..Observation::of(told(job, Some(expected), listing)) };
         Ok(match behaviour(job) {
             "read-outside" => Observation { extra: reach_outside(look), ..observation },
-            "tell-auxiliary" => Observation { extra: auxiliary.iter().map(told_name).collect(), ..observation },
+            "tell-auxiliary" => Observation { extra: auxiliary.iter().map(|name| told_name(name)).collect(), ..observation },
             "flood-report" => Observation { extra: flood(), ..observation },
             _ => observation,
         })
@@ -105,8 +105,8 @@ impl Destination for Misbehaving {
 
 waybill_guest::export_destination!(Misbehaving);
 
-fn told_name(name: &String) -> Setting {
-    Setting { name: "auxiliary".to_owned(), value: name.clone() }
+fn told_name(name: &str) -> Setting {
+    Setting { name: "auxiliary".to_owned(), value: name.to_owned() }
 }
 
 fn behaviour(job: &Job) -> &str {

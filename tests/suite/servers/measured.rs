@@ -208,6 +208,7 @@ fn in_words(form: PublishForm) -> &'static str {
         PublishForm::ExclusiveCreate => "exclusive create",
         PublishForm::PosixRename => "posix-rename",
         PublishForm::RenameOver => "rename over",
+        PublishForm::CreateWhole => "create whole",
     }
 }
 

@@ -119,6 +119,7 @@ const fn form_name(form: PublishForm) -> &'static str {
         PublishForm::Link => "a link to the final name",
         PublishForm::Rename => "a rename that refuses an existing name",
         PublishForm::ExclusiveCreate => "an exclusive create of the final name",
+        PublishForm::CreateWhole => "a create of the whole object that refuses an existing name",
         PublishForm::PosixRename | PublishForm::RenameOver => "an agreed overwrite",
     }
 }

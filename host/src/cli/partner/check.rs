@@ -177,7 +177,7 @@ fn in_words(report: &Report, destination: &Destination, manifest: &Manifest) -> 
         match &destination.endpoint {
             Endpoint::Sftp(_) if extensions.is_empty() => lines.push(format!("  {:11}  no extensions", "offers")),
             Endpoint::Sftp(_) => lines.push(format!("  {:11}  {}", "offers", extensions.join(", "))),
-            Endpoint::Directory(_) => {}
+            Endpoint::Directory(_) | Endpoint::Objects(_) => {}
         }
         if let Some(hash) =
             extensions.iter().find(|name| name.contains("check-file") || name.contains("md5") || name.contains("sha"))

@@ -77,10 +77,10 @@ impl Show {
     }
 }
 
-/// How a host logs in; a directory of this machine has no login.
+/// How a host logs in; a directory of this machine has no login, and an object store two keys.
 fn login(destination: &Destination) -> Option<&SftpEndpoint> {
     match &destination.endpoint {
         Endpoint::Sftp(endpoint) => Some(endpoint),
-        Endpoint::Directory(_) => None,
+        Endpoint::Directory(_) | Endpoint::Objects(_) => None,
     }
 }

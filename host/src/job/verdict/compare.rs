@@ -120,6 +120,7 @@ pub fn form(form: PublishForm, contract: &Contract) -> Form {
         PublishForm::Link => Form::Link,
         PublishForm::Rename => Form::Rename { one_step: contract.rename_one_step },
         PublishForm::ExclusiveCreate => Form::ExclusiveCreate,
+        PublishForm::CreateWhole => Form::CreateWhole,
         PublishForm::PosixRename | PublishForm::RenameOver => Form::Over { one_step: contract.rename_one_step },
     }
 }

@@ -105,7 +105,7 @@ const fn refused(form: Form, facts: &Facts) -> Conclusion {
     }
     let one_step = match form {
         // There is no temporary that could show that nothing was written.
-        Form::ExclusiveCreate => return Unknown(WhyUnknown::TemporaryNotWhole),
+        Form::ExclusiveCreate | Form::CreateWhole => return Unknown(WhyUnknown::TemporaryNotWhole),
         Form::Link => false,
         Form::Rename { one_step } | Form::Over { one_step } => one_step,
     };
@@ -208,6 +208,8 @@ const fn by_listing(form: Form, acknowledged: bool, size: Compared, facts: &Fact
         let became_it = match form {
             // Not published by link or rename, so `publishes_whole` does not speak of it.
             Form::ExclusiveCreate => false,
+            // The answer is all that ties the file to this attempt: there is no temporary that is gone.
+            Form::CreateWhole => acknowledged,
             // The temporary of a link stays until it is removed; the answer says that the link was made.
             Form::Link if acknowledged => true,
             // A server that says it renamed, while the temporary is still there, did not.
@@ -227,7 +229,8 @@ const fn by_listing(form: Form, acknowledged: bool, size: Compared, facts: &Fact
         if collected(form, acknowledged, facts) {
             return Completed(Proof::Collected);
         }
-        return Unknown(if facts.promises.publishes_whole && !matches!(form, Form::ExclusiveCreate) {
+        let has_temporary = !matches!(form, Form::ExclusiveCreate | Form::CreateWhole);
+        return Unknown(if facts.promises.publishes_whole && has_temporary {
             WhyUnknown::TemporaryNotGone
         } else {
             WhyUnknown::NotPromisedWhole

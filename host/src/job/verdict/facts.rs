@@ -18,6 +18,8 @@ pub enum Form {
     Rename { one_step: bool },
     /// There is no temporary, and the name is there before the file is whole.
     ExclusiveCreate,
+    /// There is no temporary, and the name is there with the whole file or not at all.
+    CreateWhole,
     /// A rename that replaces, by agreement; `one_step` as above.
     Over { one_step: bool },
 }
@@ -153,7 +155,7 @@ impl Form {
     pub const fn overwrites(self) -> bool {
         match self {
             Self::Over { .. } => true,
-            Self::Link | Self::Rename { .. } | Self::ExclusiveCreate => false,
+            Self::Link | Self::Rename { .. } | Self::ExclusiveCreate | Self::CreateWhole => false,
         }
     }
 }

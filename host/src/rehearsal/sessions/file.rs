@@ -49,6 +49,7 @@ pub(super) struct Ids {
 /// What stands in a file for the account and the host, wherever a server names them.
 const USER: &str = "{user}";
 const HOST: &str = "{host}";
+const BUCKET: &str = "{bucket}";
 
 impl Ids {
     /// Those of a session that is held for the first time.
@@ -177,6 +178,9 @@ fn without_account(words: &str, endpoint: &Endpoint) -> String {
     match endpoint {
         Endpoint::Sftp(sftp) => replace_word(&replace_word(words, &sftp.host, HOST), &sftp.user, USER),
         Endpoint::Directory(_) => words.to_owned(),
+        Endpoint::Objects(objects) => {
+            replace_word(&replace_word(words, &objects.address.host, HOST), &objects.bucket, BUCKET)
+        }
     }
 }
 
@@ -203,7 +207,7 @@ fn replace_word(text: &str, word: &str, stand_in: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::remote::recorded::{Answer, Request};
+    use crate::remote::recorded::{Answer, Lack, Request};
     use crate::remote::{SecretRef, SftpEndpoint};
 
     fn endpoint() -> Endpoint {
@@ -222,8 +226,9 @@ mod tests {
             banner: "SSH-2.0-mft.acme.example".to_owned(),
             extensions: [("fsync@openssh.com".to_owned(), "1".to_owned())].into(),
             directory: "/home/us/in".to_owned(),
-            hard_links: false,
-            posix_renames: true,
+            lacks: [Lack::HardLinks].into(),
+            creates_whole: false,
+            largest_bytes: None,
         };
         let name = format!("{}-{}", ids.attempt, ids.scratch[1]);
         let answer = Answer::Refused { code: Some(4), text: "us may not use /home/us/in".to_owned(), may_exist: false };

@@ -20,6 +20,6 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub use session::{Server, Session};
+pub use session::{Lack, Server, Session};
 pub use state::Difference;
 pub use step::{Answer, Content, Kept, Request, Seen, Size, Step, unfounded};

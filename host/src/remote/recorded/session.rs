@@ -1,6 +1,6 @@
 //! The session: requests go to a server and are written down, or are answered from what was written down.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
@@ -26,10 +26,22 @@ pub struct Server {
     pub banner: String,
     pub extensions: BTreeMap<String, String>,
     pub directory: String,
-    /// A hard link can be asked for.
-    pub hard_links: bool,
-    /// A POSIX rename can be asked for.
-    pub posix_renames: bool,
+    /// What is not even asked for.
+    pub lacks: BTreeSet<Lack>,
+    /// A created file appears whole or not at all.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub creates_whole: bool,
+    /// The largest file that can be created, where there is a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_bytes: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lack {
+    HardLinks,
+    Renames,
+    PosixRenames,
 }
 
 /// A recorded session. Clones are the same session; whoever records one closes the server's.
@@ -40,8 +52,7 @@ pub struct Session {
 
 struct Inner {
     facts: ServerFacts,
-    hard_links: bool,
-    posix_renames: bool,
+    described: Server,
     /// `None`: the record answers.
     server: Option<remote::Session>,
     state: Mutex<State>,
@@ -56,29 +67,35 @@ impl std::fmt::Debug for Session {
 impl Session {
     /// Writes down what goes to a server and what comes back.
     pub fn recording(server: remote::Session) -> Self {
-        let inner = Inner {
-            facts: server.server().clone(),
-            hard_links: server.lacks_hardlink().is_none(),
-            posix_renames: server.lacks_posix_rename().is_none(),
-            server: Some(server),
-            state: Mutex::default(),
+        let facts = server.server().clone();
+        let lacks = [
+            (Lack::HardLinks, server.lacks_hardlink()),
+            (Lack::Renames, server.lacks_rename()),
+            (Lack::PosixRenames, server.lacks_posix_rename()),
+        ];
+        let ServerFacts { banner, extensions, directory } = facts.clone();
+        let described = Server {
+            banner,
+            extensions,
+            directory,
+            lacks: lacks.into_iter().filter_map(|(lack, why)| why.map(|_| lack)).collect(),
+            creates_whole: server.creates_whole(),
+            largest_bytes: server.largest_bytes(),
         };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(Inner { facts, described, server: Some(server), state: Mutex::default() }) }
     }
 
     /// Answers from a record.
     pub fn replaying(server: Server, steps: Vec<Step>) -> Self {
-        let Server { banner, extensions, directory, hard_links, posix_renames } = server;
+        let Server { banner, extensions, directory, .. } = server.clone();
         let facts = ServerFacts { banner, extensions, directory };
         let state = Mutex::new(State { steps, ..State::default() });
-        Self { inner: Arc::new(Inner { facts, hard_links, posix_renames, server: None, state }) }
+        Self { inner: Arc::new(Inner { facts, described: server, server: None, state }) }
     }
 
     /// What is to be kept of the server.
     pub fn described(&self) -> Server {
-        let Inner { facts, hard_links, posix_renames, .. } = self.inner.as_ref();
-        let ServerFacts { banner, extensions, directory } = facts.clone();
-        Server { banner, extensions, directory, hard_links: *hard_links, posix_renames: *posix_renames }
+        self.inner.described.clone()
     }
 
     /// Requests so far.
@@ -124,11 +141,27 @@ impl Session {
     }
 
     pub(in crate::remote) fn lacks_hardlink(&self) -> Option<&'static str> {
-        (!self.inner.hard_links).then_some("the recorded server offers no hard link")
+        self.lacks(Lack::HardLinks, "the recorded server offers no hard link")
+    }
+
+    pub(in crate::remote) fn lacks_rename(&self) -> Option<&'static str> {
+        self.lacks(Lack::Renames, "the recorded server offers no rename")
     }
 
     pub(in crate::remote) fn lacks_posix_rename(&self) -> Option<&'static str> {
-        (!self.inner.posix_renames).then_some("the recorded server offers no POSIX rename")
+        self.lacks(Lack::PosixRenames, "the recorded server offers no POSIX rename")
+    }
+
+    fn lacks(&self, what: Lack, why: &'static str) -> Option<&'static str> {
+        self.inner.described.lacks.contains(&what).then_some(why)
+    }
+
+    pub(in crate::remote) fn creates_whole(&self) -> bool {
+        self.inner.described.creates_whole
+    }
+
+    pub(in crate::remote) fn largest_bytes(&self) -> Option<u64> {
+        self.inner.described.largest_bytes
     }
 
     pub(in crate::remote) fn stat<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Found, RemoteError>> {

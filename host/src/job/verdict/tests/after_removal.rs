@@ -64,7 +64,10 @@ fn fen_06_a_removal_proves_only_what_could_no_longer_have_been_published() {
                 assert!(facts.final_name.differs(), "{facts:?}");
             }
             Publish::Unanswered(
-                Form::Rename { one_step: false } | Form::Over { one_step: false } | Form::ExclusiveCreate,
+                Form::Rename { one_step: false }
+                | Form::Over { one_step: false }
+                | Form::ExclusiveCreate
+                | Form::CreateWhole,
             )
             | Publish::NeverSent
             | Publish::Acknowledged(_)

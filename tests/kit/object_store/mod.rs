@@ -1,0 +1,188 @@
+//! An object store in this process: as much of S3 as a delivery asks for, over HTTP on loopback.
+//!
+//! It checks the signature of every request and the digest of every body by itself, remembers what it was asked, keeps the
+//! condition of a create or ignores it, and breaks where it is told. A connection serves one request.
+
+mod s3;
+mod signature;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+pub const BUCKET: &str = "deliveries";
+pub const REGION: &str = "us-east-1";
+/// Both keys are easily found where they do not belong.
+pub const ACCESS_KEY: &str = "canary-access-5f1e";
+pub const SECRET_KEY: &str = "canary-secret-9b7c";
+
+/// What becomes of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It is done, and the connection ends without an answer.
+    CutAfter,
+    /// It was read whole, is not done, and the connection ends without an answer.
+    CutBefore,
+    /// It is not done; this is the answer.
+    Answer(u16),
+    /// It is done; this is the answer.
+    AnswerAfter(u16),
+}
+
+/// How a store is.
+#[derive(Debug, Clone, Copy)]
+pub struct Manners {
+    /// It keeps `If-None-Match: *`.
+    pub keeps_condition: bool,
+    pub may_list: bool,
+    pub has_bucket: bool,
+}
+
+impl Default for Manners {
+    fn default() -> Self {
+        Self { keeps_condition: true, may_list: true, has_bucket: true }
+    }
+}
+
+/// One request, in the order of their ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    pub method: String,
+    /// Empty for the bucket itself.
+    pub key: String,
+    /// It said `If-None-Match: *`.
+    pub conditional: bool,
+    /// None: no answer was sent.
+    pub status: Option<u16>,
+}
+
+/// A store with one bucket. It ends when it is dropped.
+pub struct ObjectStore {
+    port: u16,
+    state: Arc<Mutex<State>>,
+    keys: TempDir,
+    serving: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct State {
+    manners: Manners,
+    objects: BTreeMap<String, Object>,
+    /// What happens to the first request of this method for a key that ends so.
+    faults: Vec<(&'static str, String, Fault)>,
+    log: Vec<Asked>,
+    /// Its clock counts writes.
+    writes: u64,
+}
+
+#[derive(Clone)]
+struct Object {
+    content: Vec<u8>,
+    written: u64,
+}
+
+impl ObjectStore {
+    pub async fn start() -> anyhow::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let port = listener.local_addr()?.port();
+        let keys = tempfile::tempdir()?;
+        for (name, key) in [("access_key", ACCESS_KEY), ("secret_key", SECRET_KEY)] {
+            let path = keys.path().join(name);
+            std::fs::write(&path, format!("{key}\n"))?;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+        }
+        let state = Arc::new(Mutex::new(State::default()));
+        let shared = Arc::clone(&state);
+        let serving = tokio::spawn(async move {
+            while let Ok((line, _)) = listener.accept().await {
+                let state = Arc::clone(&shared);
+                tokio::spawn(async move {
+                    if let Err(error) = s3::serve(line, &state).await {
+                        tracing::debug!(%error, "a request to the object store ended early");
+                    }
+                });
+            }
+        });
+        Ok(Self { port, state, keys, serving })
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The file that holds one of the keys.
+    pub fn key_file(&self, name: &str) -> std::path::PathBuf {
+        self.keys.path().join(name)
+    }
+
+    /// The lines of `destinations.toml` that name it.
+    pub fn place(&self) -> String {
+        let file = |name| self.key_file(name).display().to_string();
+        format!(
+            "bucket = '{BUCKET}'\nstore = '{}'\nprefix = 'in'\naccess_key_file = '{}'\nsecret_key_file = '{}'",
+            self.url(),
+            file("access_key"),
+            file("secret_key")
+        )
+    }
+
+    pub fn set_manners(&self, manners: Manners) {
+        self.state().manners = manners;
+    }
+
+    /// Breaks the first request of this method for a key that ends so.
+    pub fn once(&self, method: &'static str, key_ends: &str, fault: Fault) {
+        self.state().faults.push((method, key_ends.to_owned(), fault));
+    }
+
+    /// All keys, in order.
+    pub fn keys(&self) -> Vec<String> {
+        self.state().objects.keys().cloned().collect()
+    }
+
+    pub fn content(&self, key: &str) -> Option<Vec<u8>> {
+        self.state().objects.get(key).map(|object| object.content.clone())
+    }
+
+    /// As somebody else puts an object there.
+    pub fn put(&self, key: &str, content: &[u8]) {
+        self.state().write(key, content.to_vec());
+    }
+
+    /// Requests of this method for a key that ends so.
+    pub fn asked(&self, method: &str, key_ends: &str) -> Vec<Asked> {
+        let fits = |one: &&Asked| one.method == method && one.key.ends_with(key_ends);
+        self.state().log.iter().filter(fits).cloned().collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        whole(&self.state)
+    }
+}
+
+impl Drop for ObjectStore {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+/// Every change under this lock is whole, so a panic elsewhere leaves the state usable.
+fn whole(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    fn write(&mut self, key: &str, content: Vec<u8>) {
+        self.writes += 1;
+        self.objects.insert(key.to_owned(), Object { content, written: self.writes });
+    }
+
+    fn fault(&mut self, method: &str, key: &str) -> Option<Fault> {
+        let at = self.faults.iter().position(|(of, ends, _)| *of == method && key.ends_with(ends.as_str()))?;
+        Some(self.faults.remove(at).2)
+    }
+}
