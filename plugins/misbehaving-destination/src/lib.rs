@@ -96,7 +96,9 @@ impl Destination for Misbehaving {
             Observation { acknowledgment: acknowledgment(job), ..Observation::of(told(job, Some(expected), listing)) };
         Ok(match behaviour(job) {
             "read-outside" => Observation { extra: reach_outside(look), ..observation },
-            "tell-auxiliary" => Observation { extra: auxiliary.iter().map(|name| told_name(name)).collect(), ..observation },
+            "tell-auxiliary" => {
+                Observation { extra: auxiliary.iter().map(|name| told_name(name)).collect(), ..observation }
+            }
             "flood-report" => Observation { extra: flood(), ..observation },
             _ => observation,
         })
