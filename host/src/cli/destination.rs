@@ -30,7 +30,8 @@ pub(super) struct List {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Resume {
-    destination: Uuid,
+    /// The destination's id, or its name.
+    destination: String,
     #[arg(long, env = "WAYBILL_TENANT")]
     tenant: Uuid,
     /// Who says so; it is recorded with what was found.
@@ -82,16 +83,21 @@ impl List {
 
 impl Resume {
     async fn run(self, pool: &store::Pool, output: &Output) -> anyhow::Result<Ended> {
-        let Some(found) = store::resume_destination(pool, self.tenant, self.destination, &self.resumed_by).await?
-        else {
-            output.answer(&serde_json::json!({ "destination": self.destination, "outcome": "NotFound" }), || {
-                format!("NotFound: the tenant {0} has no destination {1}; `waybill destination list --tenant {0}` shows those it has", self.tenant, self.destination)
-            })?;
+        let destination = named(pool, self.tenant, &self.destination).await?;
+        let found = match destination {
+            Some(destination) => store::resume_destination(pool, self.tenant, destination, &self.resumed_by).await?,
+            None => None,
+        };
+        let Some(found) = found else {
+            let sentence = not_found(self.tenant, &self.destination);
+            let document =
+                serde_json::json!({ "destination": self.destination, "outcome": "NotFound", "sentence": sentence });
+            output.answer(&document, || format!("NotFound: {sentence}"))?;
             return Ok(Ended::NotFound);
         };
         let waited = found.attention_why.is_some() || found.was_paused;
         let document = serde_json::json!({
-            "destination": self.destination, "outcome": if waited { "Resumed" } else { "WasReady" },
+            "destination": destination, "outcome": if waited { "Resumed" } else { "WasReady" },
             "attention_why": found.attention_why, "was_paused": found.was_paused,
         });
         output.answer(&document, || match (found.attention_why, found.was_paused) {
@@ -105,6 +111,21 @@ impl Resume {
         })?;
         Ok(Ended::Done)
     }
+}
+
+/// The destination that was typed: its id, which is not looked up, or its name, which is unique in the tenant.
+pub(super) async fn named(pool: &store::Pool, tenant: Uuid, typed: &str) -> anyhow::Result<Option<Uuid>> {
+    if let Ok(id) = typed.parse() {
+        return Ok(Some(id));
+    }
+    let all = store::destinations_of(pool, tenant).await?;
+    Ok(all.iter().find(|one| one.name == typed).map(|one| one.id))
+}
+
+pub(super) fn not_found(tenant: Uuid, typed: &str) -> String {
+    format!(
+        "the tenant {tenant} has no destination {typed}; `waybill destination list --tenant {tenant}` shows those it has"
+    )
 }
 
 /// A destination as a person or a script reads it.

@@ -47,7 +47,7 @@ pub(super) struct Admitted {
     /// The component's bytes; a core module's are encoded.
     pub component: Vec<u8>,
     pub version: ContractVersion,
-    /// What it imports, by name.
+    /// The interfaces that it imports, by name.
     pub imports: Vec<String>,
 }
 
@@ -159,7 +159,9 @@ fn check_names(component: &[u8], world: World) -> Result<(ContractVersion, Vec<S
     check_not_swapped(&exports, world)?;
     check_imports(&imports, world)?;
     check_exports(&exports, world, version)?;
-    Ok((version, imports))
+    // Types that a component names on their own come from these interfaces.
+    let interfaces = imports.into_iter().filter(|name| name.contains(':')).collect();
+    Ok((version, interfaces))
 }
 
 /// The one version that all names of the package carry. Without any such name the checks that follow say what is missing.

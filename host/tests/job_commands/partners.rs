@@ -208,6 +208,31 @@ async fn plg_01_the_switch_is_recorded_with_who_and_why_and_holds_jobs() -> anyh
     Ok(())
 }
 
+#[tokio::test]
+async fn plg_01_a_destination_is_named_by_its_id_or_by_its_name() -> anyhow::Result<()> {
+    let server = Sshd::start().await?;
+    let house = House::before(&Reach::openssh(&server)?, Plan::default()).await?;
+    let name = "acme";
+    waybill(&house, &["partner", "check", name]).await?.says(0, &["Agrees"]);
+    for command in ["disable", "enable"] {
+        waybill(&house, &["partner", command, name, "--reason", "why"]).await?.says(0, &["ed: "]);
+        let nobodys = waybill(&house, &["partner", command, "nobody's", "--reason", "why", "--json"]).await?;
+        nobodys.says(3, &["NotFound", "nobody's", "waybill destination list"]);
+    }
+    waybill(&house, &["destination", "resume", name]).await?.says(0, &["Nothing had held it up"]);
+    waybill(&house, &["destination", "resume", "nobody's"]).await?.says(3, &["NotFound", "nobody's"]);
+    let created = waybill(&house, &["job", "create", "--destination", name, "--json"]).await?;
+    created.says(0, &["delivery_key"]);
+    let job = created.json()?["job"].as_str().context("it has no id")?.to_owned();
+    waybill(&house, &["job", "create", "--destination", "nobody's"])
+        .await?
+        .says(1, &["nobody's", "waybill destination list", "must have started once"]);
+    let edit = async |to: &str| waybill(&house, &["job", "edit", &job, "--version", "1", "--destination", to]).await;
+    edit("nobody's").await?.says(4, &["NoSuchDestination", "nobody's", "Nothing was changed"]);
+    edit(name).await?.says(0, &["Changed", &DESTINATION.to_string()]);
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn del_05_a_server_that_replaces_or_lies_about_links_is_found_out_and_not_enabled() -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;

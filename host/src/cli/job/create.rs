@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::arguments::{pair, timestamp};
 use crate::cli::Ended;
+use crate::cli::destination::{named, not_found};
 use crate::cli::output::Output;
 use crate::store::{self, CreatedOnce, Creation, KeyedCreation, NewJob};
 
@@ -19,9 +20,9 @@ pub(in crate::cli) struct Create {
     /// The tenant whose export it is.
     #[arg(long, env = "WAYBILL_TENANT")]
     tenant: Uuid,
-    /// The destination's id, from the operator's destinations.toml.
+    /// The destination's id, from the operator's destinations.toml, or its name.
     #[arg(long)]
-    destination: Uuid,
+    destination: String,
     /// What to export, as the partner's builder understands it; may be given several times.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     scope: Vec<(String, String)>,
@@ -44,6 +45,13 @@ pub(in crate::cli) struct Create {
 
 impl Create {
     pub async fn run(self, pool: &store::Pool, output: &Output) -> anyhow::Result<Ended> {
+        let none = || {
+            format!(
+                "{}; if the bundle is new, a host that has it must have started once",
+                not_found(self.tenant, &self.destination)
+            )
+        };
+        let Some(destination) = named(pool, self.tenant, &self.destination).await? else { bail!(none()) };
         let scope: serde_json::Map<String, serde_json::Value> =
             self.scope.into_iter().map(|(name, value)| (name, value.into())).collect();
         let id = Uuid::now_v7();
@@ -52,7 +60,7 @@ impl Create {
         let job = NewJob {
             id,
             tenant: self.tenant,
-            destination: self.destination,
+            destination,
             scope: scope.into(),
             not_before: self.not_before,
             priority: self.priority,
@@ -103,11 +111,7 @@ impl Create {
                     "the tenant has a delivery with the key {delivery_key:?} already; nothing was created. Use another key, or look at the job that has it"
                 )
             }
-            Creation::NoSuchDestination => bail!(
-                "the tenant {} has no destination {}; see the partner's destinations.toml, and that a host with its bundle has started once",
-                self.tenant,
-                self.destination
-            ),
+            Creation::NoSuchDestination => bail!(none()),
         }
     }
 }

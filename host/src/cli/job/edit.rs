@@ -6,6 +6,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::arguments::{Refusal, not_found, pair, timestamp};
+use crate::cli::destination::{self, named};
 use crate::cli::output::Output;
 use crate::cli::{Ended, explain};
 use crate::job::model::Job;
@@ -21,9 +22,9 @@ pub(in crate::cli) struct Edit {
     /// The version of the terms that you read, as `waybill job show` tells it.
     #[arg(long, value_name = "N")]
     version: i32,
-    /// Another destination. A replacement's cannot be edited.
+    /// Another destination, by its id, or its name. A replacement's cannot be edited.
     #[arg(long, group = "change")]
-    destination: Option<Uuid>,
+    destination: Option<String>,
     /// What to export; may be given several times. All that are given together are the new scope.
     #[arg(long, group = "change", value_name = "NAME=VALUE", value_parser = pair)]
     scope: Vec<(String, String)>,
@@ -44,11 +45,24 @@ impl Edit {
             not_found(*output, self.tenant, self.job)?;
             return Ok(Ended::NotFound);
         };
+        let destination = match &self.destination {
+            None => Some(job.destination),
+            Some(typed) => named(pool, self.tenant, typed).await?,
+        };
+        let no_such = |typed: &str| {
+            Refusal::new(
+                "NoSuchDestination",
+                format!("{}. Nothing was changed.", destination::not_found(self.tenant, typed)),
+            )
+        };
+        let Some(destination) = destination else {
+            return no_such(self.destination.as_deref().unwrap_or_default()).answer(*output, self.job);
+        };
         // What is not named is carried over, and only from the version that the editor read.
         if job.version != self.version || job.status != Status::Queued {
-            return self.not_changed(&job, job.status, job.version).answer(*output, self.job);
+            return self.not_changed(&job, destination, job.status, job.version).answer(*output, self.job);
         }
-        let edit = self.terms(&job);
+        let edit = self.terms(&job, destination);
         let look = format!("waybill job show {} --tenant {}", self.job, self.tenant);
         let refusal = match store::edit_terms(pool, edit.clone()).await {
             Ok(store::Edit::Answered(Write::Written(version))) => {
@@ -63,32 +77,26 @@ impl Edit {
                 return Ok(Ended::Done);
             }
             Ok(store::Edit::Answered(Write::Refused(Found { status, version, .. }))) => {
-                self.not_changed(&job, status, version)
+                self.not_changed(&job, destination, status, version)
             }
             Ok(store::Edit::Answered(Write::Absent)) => {
                 not_found(*output, self.tenant, self.job)?;
                 return Ok(Ended::NotFound);
             }
-            Ok(store::Edit::NoSuchDestination) => Refusal::new(
-                "NoSuchDestination",
-                format!(
-                    "The tenant has no destination {}; nothing was changed. `waybill destination list --tenant {}` shows those it has.",
-                    edit.destination, self.tenant
-                ),
-            ),
+            Ok(store::Edit::NoSuchDestination) => no_such(&edit.destination.to_string()),
             Err(error) => Refusal::of_error(error, &look)?,
         };
         refusal.answer(*output, self.job)
     }
 
-    fn terms(&self, job: &Job) -> TermsEdit {
+    fn terms(&self, job: &Job, destination: Uuid) -> TermsEdit {
         let scope: serde_json::Map<String, serde_json::Value> =
             self.scope.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
         TermsEdit {
             tenant: self.tenant,
             job: self.job,
             expected_version: self.version,
-            destination: self.destination.unwrap_or(job.destination),
+            destination,
             scope: if self.scope.is_empty() { job.scope.clone() } else { scope.into() },
             not_before: if self.no_not_before { None } else { self.not_before.or(job.not_before) },
             edited_by: self.edited_by.clone(),
@@ -96,7 +104,7 @@ impl Edit {
     }
 
     /// What was found instead, and what to do.
-    fn not_changed(&self, job: &Job, status: Status, version: i32) -> Refusal {
+    fn not_changed(&self, job: &Job, destination: Uuid, status: Status, version: i32) -> Refusal {
         let (id, tenant) = (self.job, self.tenant);
         let look = format!("waybill job show {id} --tenant {tenant}");
         let sentence = match status {
@@ -104,10 +112,7 @@ impl Edit {
                 "Version {} was edited, and version {version} is in force; nothing was changed. Look at it, then edit that one: {look}",
                 self.version
             ),
-            Status::Queued
-                if self.destination.is_some_and(|destination| destination != job.destination)
-                    && job.replaces.is_some() =>
-            {
+            Status::Queued if destination != job.destination && job.replaces.is_some() => {
                 format!(
                     "It is a replacement, which goes where its original went, {}; nothing was changed.",
                     job.destination

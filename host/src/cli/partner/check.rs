@@ -109,8 +109,13 @@ async fn reach(destination: &Destination, manifest: &Manifest) -> anyhow::Result
         Err(error) => Reached::Server {
             facts,
             problem: format!(
-                "a scratch file could not be tried under a temporary name ({}): {error}",
-                manifest.names.temporary
+                "a scratch file could not be tried under a temporary name ({}): {error}{}",
+                manifest.names.temporary,
+                if error.says_absent() {
+                    "; its folder is not there: have it created, or correct [names] in partner.toml"
+                } else {
+                    ""
+                }
             ),
         },
     })

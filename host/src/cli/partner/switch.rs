@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::agreement::{recorded, told};
 use crate::cli::Ended;
+use crate::cli::destination::{named, not_found};
 use crate::cli::output::Output;
 use crate::job::contract::Contract;
 use crate::plugin::NamePatterns;
@@ -24,7 +25,8 @@ pub(in crate::cli) struct Disable {
 
 #[derive(Debug, clap::Args)]
 struct Asked {
-    destination: Uuid,
+    /// The destination's id, or its name.
+    destination: String,
     #[arg(long, env = "WAYBILL_TENANT")]
     tenant: Uuid,
     /// Why; it is recorded.
@@ -36,32 +38,33 @@ struct Asked {
 }
 
 impl Asked {
-    fn switch(&self) -> anyhow::Result<Switch> {
+    /// What is to be switched; `None` if the tenant has no destination of that name.
+    async fn switch(&self, pool: &Pool) -> anyhow::Result<Option<Switch>> {
         let (reason, switched_by) = (self.reason.trim().to_owned(), self.switched_by.trim().to_owned());
         ensure!(!reason.is_empty() && !switched_by.is_empty(), "--reason and --as need words; nothing was changed");
-        Ok(Switch { tenant: self.tenant, destination: self.destination, switched_by, reason })
-    }
-
-    fn answer(&self, output: Output, outcome: &str, sentence: &str) -> anyhow::Result<()> {
-        let document = serde_json::json!({ "destination": self.destination, "outcome": outcome, "sentence": sentence });
-        output.answer(&document, || format!("{outcome}: {sentence}"))
+        let found = named(pool, self.tenant, &self.destination).await?;
+        Ok(found.map(|destination| Switch { tenant: self.tenant, destination, switched_by, reason }))
     }
 
     fn not_found(&self, output: Output) -> anyhow::Result<Ended> {
-        let sentence = format!(
-            "the tenant {0} has no destination {1}; `waybill destination list --tenant {0}` shows those it has",
-            self.tenant, self.destination
-        );
-        self.answer(output, "NotFound", &sentence)?;
+        let sentence = not_found(self.tenant, &self.destination);
+        let document =
+            serde_json::json!({ "destination": self.destination, "outcome": "NotFound", "sentence": sentence });
+        output.answer(&document, || format!("NotFound: {sentence}"))?;
         Ok(Ended::NotFound)
     }
+}
+
+fn answer(switch: &Switch, output: Output, outcome: &str, sentence: &str) -> anyhow::Result<()> {
+    let document = serde_json::json!({ "destination": switch.destination, "outcome": outcome, "sentence": sentence });
+    output.answer(&document, || format!("{outcome}: {sentence}"))
 }
 
 impl Enable {
     pub async fn run(self, pool: &Pool, output: Output) -> anyhow::Result<Ended> {
         let asked = self.asked;
-        let switch = asked.switch()?;
-        let Some(agreement) = store::agreement_in_force(pool, asked.tenant, asked.destination).await? else {
+        let Some(switch) = asked.switch(pool).await? else { return asked.not_found(output) };
+        let Some(agreement) = store::agreement_in_force(pool, switch.tenant, switch.destination).await? else {
             return asked.not_found(output);
         };
         let unreadable =
@@ -69,25 +72,25 @@ impl Enable {
         let contract: Contract = serde_json::from_value(agreement.contract.clone()).context(unreadable)?;
         let names = agreement.manifest.get("names").cloned().unwrap_or_default();
         let names: NamePatterns = serde_json::from_value(names).context(unreadable)?;
-        let Some(check) = store::latest_check(pool, asked.destination).await? else {
+        let Some(check) = store::latest_check(pool, switch.destination).await? else {
             let sentence =
-                format!("nothing was shown of its server yet; run: waybill partner check {}", asked.destination);
-            asked.answer(output, "Refused", &sentence)?;
+                format!("nothing was shown of its server yet; run: waybill partner check {}", switch.destination);
+            answer(&switch, output, "Refused", &sentence)?;
             return Ok(Ended::Refused);
         };
         let found = recorded(&check, &contract, &names);
         if let Some(problem) = &found.problem {
             let sentence = format!(
                 "the latest check ({}) proved nothing: {problem}; mend it and run: waybill partner check {}",
-                found.finished_at, asked.destination
+                found.finished_at, switch.destination
             );
-            asked.answer(output, "Refused", &sentence)?;
+            answer(&switch, output, "Refused", &sentence)?;
             return Ok(Ended::Refused);
         }
         let against: Vec<_> = found.contradictions().cloned().collect();
         if !against.is_empty() {
             let document = serde_json::json!({
-                "destination": asked.destination, "outcome": "Refused", "findings": &against,
+                "destination": switch.destination, "outcome": "Refused", "findings": &against,
                 "sentence": "the contract says more than the server was shown to do",
             });
             output.answer(&document, || {
@@ -106,11 +109,12 @@ impl Enable {
                 } else {
                     "its jobs run again; those that wait are looked at within minutes"
                 };
-                asked.answer(output, "Enabled", sentence)?;
+                answer(&switch, output, "Enabled", sentence)?;
                 Ok(Ended::Done)
             }
             Switched::Changed => {
-                asked.answer(
+                answer(
+                    &switch,
                     output,
                     "Changed",
                     "its contract or the latest check changed meanwhile; nothing was changed, try again",
@@ -125,14 +129,15 @@ impl Enable {
 impl Disable {
     pub async fn run(self, pool: &Pool, output: Output) -> anyhow::Result<Ended> {
         let asked = self.asked;
-        match store::disable_destination(pool, &asked.switch()?).await? {
+        let Some(switch) = asked.switch(pool).await? else { return asked.not_found(output) };
+        match store::disable_destination(pool, &switch).await? {
             Switched::Switched { before } => {
                 let sentence = if before {
                     "its jobs wait in the queue; what is under way is finished"
                 } else {
                     "it was disabled already; the words are recorded"
                 };
-                asked.answer(output, "Disabled", sentence)?;
+                answer(&switch, output, "Disabled", sentence)?;
                 Ok(Ended::Done)
             }
             Switched::Changed | Switched::Absent => asked.not_found(output),
