@@ -3,7 +3,9 @@
 //! Nothing is compiled again: the kit's databases stand behind a line that rewrites the statement as it passes. Which
 //! tests cover a statement is recorded once, by a run of the suite through the same line. The table goes to
 //! `target/mutants/`; what it holds is not tried again, so an interrupted run goes on. `--only NAME` tries the statements
-//! whose name begins so, `--again` forgets their earlier results, `--list` only names the mutations.
+//! whose name begins so, `--again` forgets their earlier results, `--list` only names the mutations, `--near` asks only the tests
+//! of single statements. New tests are asked once they are recorded: remove `target/mutants/coverage`, or run them with
+//! `WAYBILL_SQL_COVERAGE` set to that directory.
 
 #![expect(clippy::print_stdout, reason = "its output is for people")]
 

@@ -21,7 +21,6 @@ pub async fn take_probe(pool: &Pool, destination: Uuid, job: Uuid, hold: Duratio
          UPDATE destinations AS destination
          SET probe_job_id = $2, probe_until = clock_timestamp() + make_interval(secs => $3)
          WHERE destination.id = $1
-           AND destination.pause_failures > 0
            AND destination.paused_until <= clock_timestamp()
            AND (destination.probe_job_id IS NULL
                 OR destination.probe_job_id = $2

@@ -6,7 +6,8 @@ use uuid::Uuid;
 use waybill::job::status::Role;
 use waybill::policy::growing_delay;
 use waybill::store::{
-    self, JoinedDestination, Joining, NewJob, PAUSE_CAP, PAUSE_FIRST, Pausing, PolicyFacts, Switch, Switched,
+    self, Authorization, JoinedDestination, Joining, NewJob, PAUSE_CAP, PAUSE_FIRST, Pausing, PolicyFacts, Switch,
+    Switched,
 };
 
 use crate::store::world::{Attempt, World};
@@ -138,6 +139,25 @@ async fn clm_06_a_probe_keeps_its_place_while_its_attempt_lives_and_no_longer() 
     assert!(store::take_probe(&world.worker, world.destination, second, PROBE).await?, "a dead worker kept the probe");
     let state = store::destination_state(&world.worker, world.destination).await?.context("it is gone")?;
     assert_eq!(state.pause.context("no pause")?.probing, Some(second));
+    Ok(())
+}
+
+#[tokio::test]
+async fn clm_06_only_the_probing_jobs_own_running_attempt_keeps_the_probe() -> anyhow::Result<()> {
+    let world = World::new().await?;
+    let (first, second, stranger) = (world.queued().await?, world.queued().await?, world.queued().await?);
+    let probe = async |job| store::take_probe(&world.worker, world.destination, job, PROBE).await;
+    let _ = store::pause_destination(&world.worker, world.destination, first).await?;
+    pass(&world, "15 minutes").await?;
+    assert!(probe(first).await?);
+    world.claimed(stranger).await?;
+    pass(&world, "15 minutes").await?;
+    assert!(probe(second).await?, "a stranger's attempt kept the probe");
+    let attempt = Attempt { job: second, attempt: world.claimed(second).await?.attempt };
+    pass(&world, "15 minutes").await?;
+    assert!(!probe(first).await?, "a build is under way");
+    assert_eq!(world.authorize(attempt).await?, Authorization::Authorized);
+    assert!(probe(first).await?, "past cutoff two it has reached the partner");
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use waybill::job::facts::Sha256;
-use waybill::job::status::{EventKind, Role, Status};
+use waybill::job::status::{EventKind, FailureReason, Role, Status};
 use waybill::store::take_over::{self, Resolution, Resolve};
 use waybill::store::{self, Case, Conclusion, Ground, Write};
 
@@ -107,6 +107,19 @@ async fn rec_05_recovery_takes_no_listing_once_another_attempt_of_the_key_was_au
     actors.expire(replacement).await?;
     assert!(!actors.resolve(replacement, Resolution::Completed(Ground::Listing)).await?.is_written());
     assert!(actors.resolve(replacement, Resolution::Completed(Ground::Content)).await?.is_written(), "its own content");
+    Ok(())
+}
+
+#[tokio::test]
+async fn rec_05_an_attempt_that_was_never_authorized_takes_no_listing_from_the_next_one() -> anyhow::Result<()> {
+    let actors = Actors::new().await?;
+    let original = actors.running().await?;
+    let failed =
+        store::finish_failed(&actors.worker, original.job, original.attempt, FailureReason::BuildFailed, "no rows");
+    assert!(failed.await?.is_written());
+    let replacement = actors.replacement_under_way(original.job, SAME).await?;
+    actors.expire(replacement).await?;
+    assert!(actors.resolve(replacement, Resolution::Completed(Ground::Listing)).await?.is_written());
     Ok(())
 }
 

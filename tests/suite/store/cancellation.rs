@@ -189,6 +189,8 @@ async fn can_06_the_watcher_sees_a_stop_request_of_a_running_attempt() -> anyhow
     assert!(store::watch_stop(&world.worker, &attempts).await?.is_empty());
     world.cancel(stopping.job).await?;
     assert_eq!(store::watch_stop(&world.worker, &attempts).await?, [stopping.attempt]);
+    assert!(store::finish_stopped(&world.worker, stopping.job, stopping.attempt, "the build").await?.is_written());
+    assert!(store::watch_stop(&world.worker, &attempts).await?.is_empty(), "it has stopped");
     Ok(())
 }
 

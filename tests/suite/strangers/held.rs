@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use sqlx::Executor as _;
 use waybill::job::status::{FailureReason, Role, Status};
-use waybill::store::{self, Cancellation, Corrected, Correction, Decision, DeliveryOutcome, Write};
+use waybill::store::{self, Cancellation, Case, Corrected, Correction, Decision, DeliveryOutcome, Write};
 use waybill_tests::Proxy;
 use waybill_tests::proxy::{Fault, Moment, Rewrite};
 
@@ -86,5 +87,26 @@ async fn lst_01_only_the_attempts_own_release_settles_its_lost_answer() -> anyho
     let answer = store::release(&worker, World::release(of)).await;
     assert!(struck.has_happened() && !matches!(answer, Ok(Write::Written(_))), "{answer:?}");
     assert_eq!(actors.status(of.job).await?, Status::Running);
+    Ok(())
+}
+
+#[tokio::test]
+async fn rcv_03_a_takeover_that_stops_asks_by_itself_whether_the_job_runs() -> anyhow::Result<()> {
+    let actors = Actors::new().await?;
+    let of = bring(&actors, &actors.new_job(), Stage::Delivering).await?;
+    // No row can be so; if one were, a file might be on its way.
+    let mut admin = actors.database.admin().await?.acquire().await?.detach();
+    admin
+        .execute(
+            "ALTER TABLE export_jobs DROP CONSTRAINT ck_export_jobs_stop_queued;
+             SET session_replication_role = replica;
+             UPDATE export_jobs SET stop_request_id = gen_random_uuid();",
+        )
+        .await?;
+    actors.expire(of).await?;
+    let before = everything(&actors).await?;
+    let answer = actors.take_over(Case::Stop, of, "run-1").await?;
+    assert!(matches!(answer, Write::Refused(_)), "{answer:?}");
+    assert!(everything(&actors).await? == before);
     Ok(())
 }
