@@ -2,8 +2,9 @@
 //!
 //! `tests/setup.sh services` starts that PostgreSQL; without it, the first test process does, under a file lock, and
 //! leaves it running for the others. `make test` stops it at the end, `make clean-services` at any time. Both sides
-//! find each other by `target/services/directory`, which names the directory in use: the server's account may be
-//! unable to enter the repository (one below /root, say), and then it lives below the temporary directory.
+//! find each other by `target/services/directory`, which names the directory in use: the script prefers memory, below
+//! `/dev/shm`, and the server's account may be unable to enter the repository (one below /root, say), so that it lives
+//! below the temporary directory.
 
 use std::fs;
 use std::io;
