@@ -35,7 +35,7 @@ impl Session {
         let name = name.to_owned();
         // It may take as long as it makes progress; each step has its own bound inside.
         let ran = self
-            .start("an upload", Duration::MAX, |inner| async move { Ok(inner.create_and_write(name, blocks).await) })
+            .run("an upload", Duration::MAX, |inner| async move { Ok(inner.create_and_write(name, blocks).await) })
             .await;
         match ran {
             Ok(result) => result,
@@ -45,7 +45,7 @@ impl Session {
 
     pub async fn read(&self, name: &str, offset: u64, most: u32) -> Result<Vec<u8>, RemoteError> {
         let name = name.to_owned();
-        self.run("reading", self.inner.limits.request, move |inner| {
+        self.ask("reading", move |inner| {
             let file = inner.open_to_read(&name)?;
             let mut content = vec![0; most as usize];
             let read = read_at(&file, &mut content, offset)?;
@@ -57,7 +57,7 @@ impl Session {
 
     pub async fn read_digest(&self, name: &str, most: u64) -> Result<(Sha256, u64), RemoteError> {
         let name = name.to_owned();
-        self.run("reading back", self.inner.limits.look, move |inner| {
+        self.ask_within("reading back", self.inner.limits.look, move |inner| {
             let file = inner.open_to_read(&name)?;
             let (mut hash, mut bytes, mut block) = (Hasher::new(), 0, vec![0; READ_BYTES]);
             loop {

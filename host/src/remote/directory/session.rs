@@ -17,32 +17,21 @@ use crate::job::facts::{Entry, Found};
 use crate::remote::endpoint::DirectoryEndpoint;
 use crate::remote::error::{ConnectError, PERMISSION_DENIED, RemoteError};
 use crate::remote::line::Line;
+use crate::remote::opened::{self, Opened};
 use crate::remote::readable::readable;
-use crate::remote::requests::Requests;
 use crate::remote::session::{ServerFacts, SessionLimits};
 
 /// A session in a destination's directory.
-#[derive(Clone)]
-pub struct Session {
-    pub(super) inner: Arc<Inner>,
-}
+pub type Session = Opened<Directory>;
 
-impl std::fmt::Debug for Session {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("server", &self.inner.facts).field("usable", &self.is_usable()).finish()
-    }
+pub(super) type Inner = opened::Inner<Directory>;
+
+pub struct Directory {
+    root: Root,
 }
 
 /// A name in its folder.
 type Named<'a> = (&'a OwnedFd, &'a str);
-
-pub(super) struct Inner {
-    root: Root,
-    pub(super) line: Arc<Line>,
-    facts: ServerFacts,
-    pub(super) limits: SessionLimits,
-    requests: Requests,
-}
 
 impl Session {
     /// Opens the directory. Nothing is written there.
@@ -56,30 +45,10 @@ impl Session {
             Err(_) => Err(Closed::ForNow(format!("it did not answer within {} s", limits.connect.as_secs()))),
         };
         match opened {
-            Ok((root, facts)) => {
-                let line = Arc::new(Line::default());
-                let requests = Requests::new(Arc::clone(&line));
-                Ok(Self { inner: Arc::new(Inner { root, line, facts, limits: *limits, requests }) })
-            }
+            Ok((root, facts)) => Ok(Self::new(Directory { root }, Arc::new(Line::default()), facts, *limits)),
             Err(Closed::ForNow(why)) => Err(ConnectError::Unreachable { server, why }),
             Err(Closed::UntilMended(why)) => Err(ConnectError::Protocol { server, why }),
         }
-    }
-
-    pub fn server(&self) -> &ServerFacts {
-        &self.inner.facts
-    }
-
-    pub fn is_usable(&self) -> bool {
-        self.inner.line.is_up()
-    }
-
-    pub async fn close(&self) {
-        self.inner.requests.close(self.inner.limits.goodbye).await;
-    }
-
-    pub(in crate::remote) fn is_sole(&self) -> bool {
-        Arc::strong_count(&self.inner) == 1
     }
 
     pub(in crate::remote) async fn ping(&self) -> Result<(), RemoteError> {
@@ -105,8 +74,8 @@ impl Session {
         wanted: impl Fn(&str) -> bool + Send + 'static,
     ) -> Result<Vec<Entry>, RemoteError> {
         let (directory, prefix) = (directory.trim_end_matches('/').to_owned(), prefix.to_owned());
-        self.run("a listing", self.inner.limits.look, move |inner| {
-            let folder = inner.root.folder(&directory, Purpose::ListOrChange)?;
+        self.ask_within("a listing", self.inner.limits.look, move |inner| {
+            let folder = inner.own.root.folder(&directory, Purpose::ListOrChange)?;
             let mut entries = Vec::new();
             for listed in Dir::read_from(&folder).map_err(sorted)? {
                 if entries.len() >= most {
@@ -144,7 +113,7 @@ impl Session {
     pub async fn make_directory(&self, name: &str) -> Result<(), RemoteError> {
         let name = name.to_owned();
         self.ask("making a directory", move |inner| {
-            let (folder, last) = inner.root.folder_of(&name, Purpose::ListOrChange)?;
+            let (folder, last) = inner.own.root.folder_of(&name, Purpose::ListOrChange)?;
             mkdirat(&folder, last, FOLDER_MODE).map_err(sorted)?;
             on_disk(&folder)
         })
@@ -152,7 +121,7 @@ impl Session {
     }
 
     pub async fn free_bytes(&self) -> Result<Option<u64>, RemoteError> {
-        let told = self.ask("its free space", |inner| fstatvfs(inner.root.directory()).map_err(sorted)).await;
+        let told = self.ask("its free space", |inner| fstatvfs(inner.own.root.directory()).map_err(sorted)).await;
         match told {
             Ok(told) => Ok(Some(told.f_bavail.saturating_mul(told.f_frsize))),
             Err(error) if error.is_refusal() => Ok(None),
@@ -163,7 +132,7 @@ impl Session {
     pub async fn remove(&self, name: &str) -> Result<(), RemoteError> {
         let name = name.to_owned();
         self.ask("a removal", move |inner| {
-            let (folder, last) = inner.root.folder_of(&name, Purpose::ListOrChange)?;
+            let (folder, last) = inner.own.root.folder_of(&name, Purpose::ListOrChange)?;
             unlinkat(&folder, last, AtFlags::empty()).map_err(sorted)?;
             on_disk(&folder)
         })
@@ -200,8 +169,8 @@ impl Session {
     ) -> Result<(), RemoteError> {
         let (from, to) = (from.to_owned(), to.to_owned());
         self.ask(what, move |inner| {
-            let (above, from) = inner.root.folder_of(&from, Purpose::ListOrChange)?;
-            let (below, to) = inner.root.folder_of(&to, Purpose::ListOrChange)?;
+            let (above, from) = inner.own.root.folder_of(&from, Purpose::ListOrChange)?;
+            let (below, to) = inner.own.root.folder_of(&to, Purpose::ListOrChange)?;
             request([(&above, from), (&below, to)]).map_err(sorted)?;
             // The new name first: a power cut between the two leaves both, and not neither.
             on_disk(&below)?;
@@ -211,35 +180,21 @@ impl Session {
     }
 
     /// One request within the usual bound.
-    async fn ask<T: Send + 'static>(
+    pub(super) async fn ask<T: Send + 'static>(
         &self,
         what: &'static str,
         request: impl FnOnce(&Inner) -> Result<T, RemoteError> + Send + 'static,
     ) -> Result<T, RemoteError> {
-        self.run(what, self.inner.limits.request, request).await
+        self.ask_within(what, self.inner.limits.request, request).await
     }
 
-    pub(super) async fn run<T: Send + 'static>(
+    pub(super) async fn ask_within<T: Send + 'static>(
         &self,
         what: &'static str,
         bound: Duration,
         request: impl FnOnce(&Inner) -> Result<T, RemoteError> + Send + 'static,
     ) -> Result<T, RemoteError> {
-        self.start(what, bound, |inner| inner.blocking(request)).await
-    }
-
-    /// Runs an operation to its end, whether or not anyone still waits for it.
-    pub(super) async fn start<T, F>(
-        &self,
-        what: &'static str,
-        bound: Duration,
-        operation: impl FnOnce(Arc<Inner>) -> F,
-    ) -> Result<T, RemoteError>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, RemoteError>> + Send + 'static,
-    {
-        self.inner.requests.run(what, bound, || operation(Arc::clone(&self.inner))).await
+        self.run(what, bound, |inner| inner.blocking(request)).await
     }
 }
 
@@ -248,7 +203,7 @@ const FOLDER_MODE: Mode = Mode::RWXU.union(Mode::RGRP).union(Mode::XGRP);
 
 impl Inner {
     pub(super) const fn root(&self) -> &Root {
-        &self.root
+        &self.own.root
     }
 
     /// Makes a request where blocking is allowed. What is no clear answer ends the session.
@@ -258,7 +213,7 @@ impl Inner {
     ) -> Result<T, RemoteError> {
         let line = Arc::clone(&self.line);
         let asked = tokio::task::spawn_blocking(move || {
-            self.root.still_there().map_err(|why| {
+            self.own.root.still_there().map_err(|why| {
                 self.line.fail(why.clone());
                 RemoteError::NotSent { why }
             })?;
@@ -273,12 +228,13 @@ impl Inner {
 
     fn seen(&self, name: &str) -> Result<Stat, RemoteError> {
         let looked = self
+            .own
             .root
             .folder_of(name, Purpose::Look)
             .and_then(|(folder, last)| statat(&folder, last, AtFlags::SYMLINK_NOFOLLOW).map_err(sorted));
         match looked {
             // It may have been unmounted since the request began; then its absence says nothing.
-            Err(refusal) if refusal.says_absent() => match self.root.still_there() {
+            Err(refusal) if refusal.says_absent() => match self.own.root.still_there() {
                 Ok(()) => Err(refusal),
                 Err(why) => Err(RemoteError::Unknown { why }),
             },

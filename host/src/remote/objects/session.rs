@@ -24,7 +24,7 @@ use crate::job::facts::{Entry, Found, Sha256};
 use crate::remote::endpoint::{ObjectsEndpoint, Secret, SecretRef};
 use crate::remote::error::{ConnectError, OP_UNSUPPORTED, PERMISSION_DENIED, RemoteError};
 use crate::remote::line::Line;
-use crate::remote::requests::Requests;
+use crate::remote::opened::{self, Opened};
 use crate::remote::session::{CreateError, NO_LINKS, ServerFacts, SessionLimits};
 
 /// What one PUT carries at most, by S3's rules.
@@ -33,25 +33,14 @@ const LARGEST_BYTES: u64 = 5 * 1024 * 1024 * 1024;
 const PAGE: usize = 1000;
 
 /// A session at a destination's bucket.
-#[derive(Clone)]
-pub struct Session {
-    inner: Arc<Inner>,
-}
+pub type Session = Opened<Objects>;
 
-impl std::fmt::Debug for Session {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("server", &self.inner.facts).field("usable", &self.is_usable()).finish()
-    }
-}
+type Inner = opened::Inner<Objects>;
 
-struct Inner {
+pub struct Objects {
     store: AmazonS3,
     /// Empty, or with a `/` at its end.
     prefix: String,
-    line: Arc<Line>,
-    facts: ServerFacts,
-    limits: SessionLimits,
-    requests: Requests,
 }
 
 impl Session {
@@ -87,31 +76,13 @@ impl Session {
         }
         let banner = wire.software().map_or_else(|| "an S3 store".to_owned(), |name| format!("an S3 store ({name})"));
         let facts = ServerFacts { banner, extensions: BTreeMap::new(), directory: format!("/{prefix}") };
-        let line = Arc::new(Line::default());
-        let requests = Requests::new(Arc::clone(&line));
-        Ok(Self { inner: Arc::new(Inner { store, prefix, line, facts, limits: *limits, requests }) })
-    }
-
-    pub fn server(&self) -> &ServerFacts {
-        &self.inner.facts
-    }
-
-    pub fn is_usable(&self) -> bool {
-        self.inner.line.is_up()
-    }
-
-    pub async fn close(&self) {
-        self.inner.requests.close(self.inner.limits.goodbye).await;
-    }
-
-    pub(in crate::remote) fn is_sole(&self) -> bool {
-        Arc::strong_count(&self.inner) == 1
+        Ok(Self::new(Objects { store, prefix }, Arc::new(Line::default()), facts, *limits))
     }
 
     pub(in crate::remote) async fn ping(&self) -> Result<(), RemoteError> {
         let answer = self
-            .ask("a listing", |inner| async move {
-                probe(&inner.store, &inner.prefix).await.map_err(|error| sorted(&error))
+            .request("a listing", |inner| async move {
+                probe(&inner.own.store, &inner.own.prefix).await.map_err(|error| sorted(&error))
             })
             .await;
         match answer {
@@ -123,7 +94,7 @@ impl Session {
 
     pub async fn stat(&self, name: &str) -> Result<Found, RemoteError> {
         let path = self.path(name)?;
-        let looked = self.ask("a look", |inner| async move { inner.seen(&path).await }).await;
+        let looked = self.request("a look", |inner| async move { inner.seen(&path).await }).await;
         match looked {
             Ok(seen) => Ok(Found::Present(entry(name.to_owned(), &seen))),
             Err(refusal) if refusal.says_absent() => Ok(Found::Absent),
@@ -143,7 +114,7 @@ impl Session {
             "" | "." => String::new(),
             folder => format!("{folder}/"),
         };
-        let begins = format!("{}{folder}{prefix}", self.inner.prefix);
+        let begins = format!("{}{folder}{prefix}", self.inner.own.prefix);
         self.run("a listing", self.inner.limits.look, move |inner| async move {
             inner.entries(&begins, &folder, most, wanted).await
         })
@@ -157,10 +128,10 @@ impl Session {
 
     pub async fn remove(&self, name: &str) -> Result<(), RemoteError> {
         let path = self.path(name)?;
-        self.ask("a removal", |inner| async move {
+        self.request("a removal", |inner| async move {
             // The store says yes to a removal of what is not there.
             inner.seen(&path).await?;
-            inner.store.delete(&path).await.map_err(|error| sorted(&error))
+            inner.own.store.delete(&path).await.map_err(|error| sorted(&error))
         })
         .await
     }
@@ -196,7 +167,7 @@ impl Session {
                 let mut extensions = Extensions::new();
                 extensions.insert(content);
                 let options = PutOptions { mode: PutMode::Create, extensions, ..PutOptions::default() };
-                let put = inner.store.put_opts(&path, PutPayload::default(), options).await;
+                let put = inner.own.store.put_opts(&path, PutPayload::default(), options).await;
                 put.map(drop).map_err(|error| sorted(&error))
             })
             .await;
@@ -209,9 +180,9 @@ impl Session {
         if end == offset {
             return Ok(Vec::new());
         }
-        self.ask("reading", move |inner| async move {
+        self.request("reading", move |inner| async move {
             let options = GetOptions { range: Some(GetRange::Bounded(offset..end)), ..GetOptions::default() };
-            let part = match inner.store.get_opts(&path, options).await {
+            let part = match inner.own.store.get_opts(&path, options).await {
                 Ok(part) => part,
                 // Nothing is there from this offset on.
                 Err(error) if answered(&error).is_some_and(|answered| answered.status == 416) => return Ok(Vec::new()),
@@ -225,7 +196,7 @@ impl Session {
     pub async fn read_digest(&self, name: &str, most: u64) -> Result<(Sha256, u64), RemoteError> {
         let path = self.path(name)?;
         self.run("reading back", self.inner.limits.look, move |inner| async move {
-            let whole = inner.store.get(&path).await.map_err(|error| sorted(&error))?;
+            let whole = inner.own.store.get(&path).await.map_err(|error| sorted(&error))?;
             digest(whole, most).await
         })
         .await
@@ -233,53 +204,19 @@ impl Session {
 
     fn path(&self, name: &str) -> Result<Path, RemoteError> {
         crate::job::names::check_name(name).map_err(|error| RemoteError::Invalid { why: error.to_string() })?;
-        Path::parse(format!("{}{name}", self.inner.prefix))
+        Path::parse(format!("{}{name}", self.inner.own.prefix))
             .map_err(|error| RemoteError::Invalid { why: format!("an object cannot have this name: {error}") })
-    }
-
-    async fn ask<T, F>(&self, what: &'static str, request: impl FnOnce(Arc<Inner>) -> F) -> Result<T, RemoteError>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, RemoteError>> + Send + 'static,
-    {
-        self.run(what, self.inner.limits.request, request).await
-    }
-
-    /// Runs a request to its end, whether or not anyone still waits for it. What is no clear answer ends the session.
-    async fn run<T, F>(
-        &self,
-        what: &'static str,
-        bound: Duration,
-        request: impl FnOnce(Arc<Inner>) -> F,
-    ) -> Result<T, RemoteError>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, RemoteError>> + Send + 'static,
-    {
-        let inner = Arc::clone(&self.inner);
-        let line = Arc::clone(&inner.line);
-        let asking = || {
-            let asked = request(inner);
-            async move {
-                let answer = asked.await;
-                if let Err(RemoteError::Unknown { why }) = &answer {
-                    line.fail(why.clone());
-                }
-                answer
-            }
-        };
-        self.inner.requests.run(what, bound, asking).await
     }
 }
 
 impl Inner {
     /// A HEAD has no words: it does not tell a missing object from a missing bucket. A GET does.
     async fn seen(&self, path: &Path) -> Result<ObjectMeta, RemoteError> {
-        match self.store.head(path).await {
+        match self.own.store.head(path).await {
             Ok(seen) => Ok(seen),
             Err(error) if answered(&error).is_some_and(|answered| answered.status == 404) => {
                 // One that came into being in between is there; its bytes are not read.
-                self.store.get(path).await.map(|come| come.meta).map_err(|error| sorted(&error))
+                self.own.store.get(path).await.map(|come| come.meta).map_err(|error| sorted(&error))
             }
             Err(error) => Err(sorted(&error)),
         }
@@ -292,7 +229,7 @@ impl Inner {
         most: usize,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<Vec<Entry>, RemoteError> {
-        let within = format!("{}{folder}", self.prefix);
+        let within = format!("{}{folder}", self.own.prefix);
         // Names are relative to the destination; an object that marks the folder itself is none.
         let named = |key: &Path| key.as_ref().strip_prefix(&within).map(|own| format!("{folder}{own}"));
         let (mut entries, mut page_token) = (Vec::new(), None);
@@ -303,7 +240,7 @@ impl Inner {
                 page_token,
                 ..PaginatedListOptions::default()
             };
-            let page = self.store.list_paginated(Some(begins), options).await.map_err(|error| sorted(&error))?;
+            let page = self.own.store.list_paginated(Some(begins), options).await.map_err(|error| sorted(&error))?;
             for object in page.result.objects {
                 let Some(name) = named(&object.location).filter(|name| wanted(name)) else { continue };
                 entries.push(entry(name, &object));

@@ -19,7 +19,7 @@ use tracing::debug;
 use super::cancel::Cancellable;
 use super::normalise::{ESCAPED, Normalised};
 use super::pins::{Pins, fingerprint};
-use super::session::Session;
+use super::session::{Session, Sftp};
 use crate::remote::endpoint::{Secret, SftpEndpoint};
 use crate::remote::error::{ConnectError, RemoteError};
 use crate::remote::line::Line;
@@ -68,7 +68,7 @@ impl Session {
         let directory = opening.directory(&raw).await?;
         let facts = ServerFacts { banner, extensions, directory };
         ended_early.disarm();
-        Ok(Self::new(raw, line, facts, *limits, write_length))
+        Ok(Self::new(Sftp { raw, write_length }, line, facts, *limits))
     }
 }
 

@@ -1,11 +1,9 @@
-//! One SFTP session: single requests, each bounded, each finished even when nobody waits for it any more.
+//! One SFTP session: single requests.
 //!
 //! A failure is sorted here: an answer of the server is [`RemoteError::Refused`] with the raw code; what never left is
 //! [`RemoteError::NotSent`]; everything else is [`RemoteError::Unknown`], and ends the session.
 
 use std::future::Future;
-use std::sync::Arc;
-use std::time::Duration;
 
 use russh_sftp::client::RawSftpSession;
 use russh_sftp::client::error::Error as SftpError;
@@ -15,84 +13,31 @@ use russh_sftp::protocol::{FileAttributes, FileMode, Packet, Status, StatusCode}
 use super::normalise::{ESCAPED, raw_code};
 use crate::job::facts::{Entry, Found};
 use crate::remote::error::{PERMISSION_DENIED, RemoteError};
-use crate::remote::line::Line;
-use crate::remote::requests::Requests;
-use crate::remote::session::{ServerFacts, SessionLimits};
+use crate::remote::opened::{self, Opened};
 
 /// A session at one destination's directory on an SFTP server.
-#[derive(Clone)]
-pub struct Session {
-    pub(super) inner: Arc<Inner>,
-}
+pub type Session = Opened<Sftp>;
 
-impl std::fmt::Debug for Session {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("server", &self.inner.facts).field("usable", &self.is_usable()).finish()
-    }
-}
+pub(super) type Inner = opened::Inner<Sftp>;
 
-pub(super) struct Inner {
+pub struct Sftp {
     pub(super) raw: RawSftpSession,
-    pub(super) line: Arc<Line>,
-    pub(super) facts: ServerFacts,
-    pub(super) limits: SessionLimits,
     /// The most data that the server takes in one write, where it tells.
     pub(super) write_length: Option<u64>,
-    requests: Requests,
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.line.fail("the session was closed");
-    }
 }
 
 impl Session {
-    pub(super) fn new(
-        raw: RawSftpSession,
-        line: Arc<Line>,
-        facts: ServerFacts,
-        limits: SessionLimits,
-        write_length: Option<u64>,
-    ) -> Self {
-        let requests = Requests::new(Arc::clone(&line));
-        Self { inner: Arc::new(Inner { raw, line, facts, limits, write_length, requests }) }
-    }
-
-    pub fn server(&self) -> &ServerFacts {
-        &self.inner.facts
-    }
-
-    /// False from the first lost, late or unreadable answer on.
-    pub fn is_usable(&self) -> bool {
-        self.inner.line.is_up()
-    }
-
-    /// Waits for requests in flight, within the bound for taking leave, and ends the connection.
-    pub async fn close(&self) {
-        self.inner.requests.close(self.inner.limits.goodbye).await;
-    }
-
-    /// True if no clone and no request of this session is alive elsewhere.
-    pub(in crate::remote) fn is_sole(&self) -> bool {
-        Arc::strong_count(&self.inner) == 1
-    }
-
     /// Asks the server for any answer at all.
     pub(in crate::remote) async fn ping(&self) -> Result<(), RemoteError> {
         let directory = self.inner.facts.directory.clone();
-        self.run("REALPATH", self.inner.limits.request, |inner| async move {
-            inner.ask(inner.raw.realpath(directory)).await.map(drop)
-        })
-        .await
+        self.request("REALPATH", |inner| async move { inner.ask(inner.own.raw.realpath(directory)).await.map(drop) })
+            .await
     }
 
     /// Looks at a name, and changes nothing. Absent only if the server said so.
     pub async fn stat(&self, name: &str) -> Result<Found, RemoteError> {
         let (path, name) = (self.path(name), name.to_owned());
-        let answer = self
-            .run("STAT", self.inner.limits.request, |inner| async move { inner.ask(inner.raw.stat(path)).await })
-            .await;
+        let answer = self.request("STAT", |inner| async move { inner.ask(inner.own.raw.stat(path)).await }).await;
         match answer {
             Ok(found) => Ok(Found::Present(entry(name, &found.attrs))),
             Err(refusal) if refusal.says_absent() => Ok(Found::Absent),
@@ -113,13 +58,13 @@ impl Session {
         let path = self.path(directory);
         let (directory, prefix) = (directory.trim_end_matches('/').to_owned(), prefix.to_owned());
         self.run("READDIR", self.inner.limits.look, move |inner| async move {
-            let handle = inner.ask(inner.raw.opendir(path)).await?.handle;
+            let handle = inner.ask(inner.own.raw.opendir(path)).await?.handle;
             let mut entries = Vec::new();
             let read = loop {
                 if entries.len() >= most {
                     break Ok(());
                 }
-                match inner.ask(inner.raw.readdir(handle.clone())).await {
+                match inner.ask(inner.own.raw.readdir(handle.clone())).await {
                     Ok(names) => entries.extend(names.files.into_iter().filter_map(|file| {
                         if file.filename == "." || file.filename == ".." || !file.filename.starts_with(&prefix) {
                             return None;
@@ -148,8 +93,8 @@ impl Session {
     /// Creates a directory.
     pub async fn make_directory(&self, name: &str) -> Result<(), RemoteError> {
         let path = self.path(name);
-        self.run("MKDIR", self.inner.limits.request, |inner| async move {
-            inner.ask(inner.raw.mkdir(path, FileAttributes::empty())).await.map(drop)
+        self.request("MKDIR", |inner| async move {
+            inner.ask(inner.own.raw.mkdir(path, FileAttributes::empty())).await.map(drop)
         })
         .await
     }
@@ -160,9 +105,7 @@ impl Session {
             return Ok(None);
         }
         let path = self.path("");
-        let told = self
-            .run("STATVFS", self.inner.limits.request, |inner| async move { inner.ask(inner.raw.statvfs(path)).await })
-            .await;
+        let told = self.request("STATVFS", |inner| async move { inner.ask(inner.own.raw.statvfs(path)).await }).await;
         match told {
             Ok(told) => Ok(Some(told.blocks_avail.saturating_mul(told.fragment_size))),
             Err(error) if error.is_refusal() => Ok(None),
@@ -172,19 +115,13 @@ impl Session {
 
     pub async fn remove(&self, name: &str) -> Result<(), RemoteError> {
         let path = self.path(name);
-        self.run("REMOVE", self.inner.limits.request, |inner| async move {
-            inner.ask(inner.raw.remove(path)).await.map(drop)
-        })
-        .await
+        self.request("REMOVE", |inner| async move { inner.ask(inner.own.raw.remove(path)).await.map(drop) }).await
     }
 
     /// `SSH_FXP_RENAME`: what it does to an existing target differs from server to server.
     pub async fn rename(&self, from: &str, to: &str) -> Result<(), RemoteError> {
         let (from, to) = (self.path(from), self.path(to));
-        self.run("RENAME", self.inner.limits.request, |inner| async move {
-            inner.ask(inner.raw.rename(from, to)).await.map(drop)
-        })
-        .await
+        self.request("RENAME", |inner| async move { inner.ask(inner.own.raw.rename(from, to)).await.map(drop) }).await
     }
 
     /// `hardlink@openssh.com`: a second name, never over an existing one; some servers say yes and make none.
@@ -207,8 +144,8 @@ impl Session {
             Ok(data) => data,
             Err(error) => return Err(RemoteError::NotSent { why: error.to_string() }),
         };
-        self.run(extension, self.inner.limits.request, move |inner| async move {
-            match inner.ask(inner.raw.extended(extension, data)).await? {
+        self.request(extension, move |inner| async move {
+            match inner.ask(inner.own.raw.extended(extension, data)).await? {
                 Packet::Status(status) if status.status_code == StatusCode::Ok => Ok(()),
                 Packet::Status(status) => Err(refused(&status)),
                 _ => Err(inner.lost("the server answered with a packet of another kind").await),
@@ -231,20 +168,6 @@ impl Session {
             "" | "." => self.inner.facts.directory.clone(),
             name => format!("{}/{name}", self.inner.facts.directory.trim_end_matches('/')),
         }
-    }
-
-    /// Runs an operation to its end in a task of its own. Lateness ends the session: what was asked may still happen.
-    pub(super) async fn run<T, F>(
-        &self,
-        what: &'static str,
-        bound: Duration,
-        operation: impl FnOnce(Arc<Inner>) -> F,
-    ) -> Result<T, RemoteError>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, RemoteError>> + Send + 'static,
-    {
-        self.inner.requests.run(what, bound, || operation(Arc::clone(&self.inner))).await
     }
 }
 
@@ -280,7 +203,7 @@ impl Inner {
         if !self.line.is_up() {
             return;
         }
-        if let Err(error) = self.ask(self.raw.close(handle)).await {
+        if let Err(error) = self.ask(self.own.raw.close(handle)).await {
             tracing::debug!(%error, "a handle that was only read from was not closed");
         }
     }

@@ -47,8 +47,8 @@ impl Session {
     /// At most `most` bytes from `offset`.
     pub async fn read(&self, name: &str, offset: u64, most: u32) -> Result<Vec<u8>, RemoteError> {
         let path = self.path(name);
-        self.run("READ", self.inner.limits.request, move |inner| async move {
-            let handle = inner.ask(inner.raw.open(path, OpenFlags::READ, FileAttributes::empty())).await?.handle;
+        self.request("READ", move |inner| async move {
+            let handle = inner.ask(inner.own.raw.open(path, OpenFlags::READ, FileAttributes::empty())).await?.handle;
             let content = inner.read_whole(&handle, offset, most).await;
             inner.close_quietly(handle).await;
             content
@@ -60,7 +60,7 @@ impl Session {
     pub async fn read_digest(&self, name: &str, most: u64) -> Result<(Sha256, u64), RemoteError> {
         let path = self.path(name);
         self.run("READ", self.inner.limits.look, move |inner| async move {
-            let handle = inner.ask(inner.raw.open(path, OpenFlags::READ, FileAttributes::empty())).await?.handle;
+            let handle = inner.ask(inner.own.raw.open(path, OpenFlags::READ, FileAttributes::empty())).await?.handle;
             let digest = inner.digest(&handle, most).await;
             inner.close_quietly(handle).await;
             digest
@@ -76,7 +76,7 @@ impl Inner {
         blocks: impl stream::Stream<Item = Result<Bytes, RemoteError>> + Send,
     ) -> Result<(), CreateError> {
         let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::EXCLUDE;
-        let opened = self.answer("OPEN", self.raw.open(path, flags, FileAttributes::empty())).await;
+        let opened = self.answer("OPEN", self.own.raw.open(path, flags, FileAttributes::empty())).await;
         let handle = match opened {
             Ok(opened) => opened.handle,
             Err(error) => {
@@ -94,7 +94,7 @@ impl Inner {
             return flushed.map_err(exists);
         }
         // The handle is closed also after a refused write: no write may arrive later.
-        let closed = self.answer("CLOSE", self.raw.close(handle)).await.map(drop);
+        let closed = self.answer("CLOSE", self.own.raw.close(handle)).await.map(drop);
         flushed.and(closed).map_err(exists)
     }
 
@@ -105,8 +105,12 @@ impl Inner {
         blocks: impl stream::Stream<Item = Result<Bytes, RemoteError>> + Send,
     ) -> Result<(), RemoteError> {
         let piece = SSH_PACKET.saturating_sub(WRITE_OVERHEAD + handle_length(handle));
-        let piece =
-            self.write_length.and_then(|most| usize::try_from(most).ok()).map_or(piece, |most| piece.min(most)).max(1);
+        let piece = self
+            .own
+            .write_length
+            .and_then(|most| usize::try_from(most).ok())
+            .map_or(piece, |most| piece.min(most))
+            .max(1);
         let mut blocks = std::pin::pin!(blocks.fuse());
         let mut in_flight = FuturesOrdered::new();
         let mut offset = 0;
@@ -135,7 +139,7 @@ impl Inner {
                 let Some(data) = waiting.pop_front() else { break };
                 let at = offset;
                 offset += data.len() as u64;
-                let mut write = self.raw.write(handle, at, data.to_vec()).boxed();
+                let mut write = self.own.raw.write(handle, at, data.to_vec()).boxed();
                 // Queued now, so that the order of the packets is the order of the offsets: one server refuses another.
                 in_flight.push_back(match (&mut write).now_or_never() {
                     None => write,
@@ -166,7 +170,7 @@ impl Inner {
         if !self.facts.extensions.contains_key("fsync@openssh.com") {
             return Ok(());
         }
-        match self.answer_within("fsync", self.limits.stall, self.raw.fsync(handle)).await {
+        match self.answer_within("fsync", self.limits.stall, self.own.raw.fsync(handle)).await {
             Err(RemoteError::Refused { code: Some(OP_UNSUPPORTED), .. }) | Ok(_) => Ok(()),
             Err(error) => Err(error),
         }
@@ -176,7 +180,7 @@ impl Inner {
         let mut content = Vec::new();
         while content.len() < most as usize {
             let left = u32::try_from(most as usize - content.len()).unwrap_or(u32::MAX);
-            let read = self.raw.read(handle, offset + content.len() as u64, left.min(READ_BYTES));
+            let read = self.own.raw.read(handle, offset + content.len() as u64, left.min(READ_BYTES));
             match self.ask(read).await {
                 Ok(data) if data.data.is_empty() => break,
                 Ok(data) => content.extend_from_slice(&data.data),
