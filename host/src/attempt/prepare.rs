@@ -119,6 +119,8 @@ async fn list(work: &Work, record: &dyn Record, session: &Session, prepared: &Pr
     match work.bundle.baseline(&work.destination, &work.job, &prepared.expected.name, reader, work.stop.token()).await {
         Ok(_) => Ok(()),
         Err(CallError::Stopped) => Err(stopped(work, "listing")),
+        // The line was cut under it, which is no fault of the plugin's and none of the job's.
+        Err(error) if !session.is_usable() => Err(End::Released(Release::LookFailed { why: error.to_string() })),
         Err(error) => Err(failed(FailureReason::BuildFailed, error.to_string())),
     }
 }

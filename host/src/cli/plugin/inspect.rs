@@ -10,7 +10,7 @@ use crate::cli::output::Output;
 use crate::plugin::{PluginSettings, Plugins, examine};
 
 pub(super) const HELP: &str = "Example:\n  waybill plugin inspect partners/northwind\n\n\
-destinations.toml is read if it is there. Exit code 0: it would be served; 3: there is no such directory; 4: it would be refused.";
+destinations.toml is read if it is there. Exit code 0: it is sound; 3: there is no such directory; 4: it would be refused.";
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Inspect {
@@ -45,7 +45,13 @@ impl Inspect {
         let serves = described.problems.is_empty();
         let document = serde_json::json!({ "outcome": if serves { "Sound" } else { "Refused" }, "bundle": &described });
         output.answer(&document, || {
-            let end = if serves { "Sound: a host would serve it." } else { "Refused: a host would not serve it." };
+            let end = match (serves, operated) {
+                (true, true) => "Sound: a host would serve it.",
+                (true, false) => {
+                    "Sound: a host would serve it once the operator's destinations.toml lies in it (destinations.example.toml shows how)."
+                }
+                (false, _) => "Refused: a host would not serve it.",
+            };
             format!("{}\n{end}", described.in_words())
         })?;
         Ok(if serves { Ended::Done } else { Ended::Refused })

@@ -17,6 +17,7 @@ use object_store::{
     PutOptions, PutPayload, RetryConfig,
 };
 use sha2::{Digest as _, Sha256 as Hasher};
+use tokio::time::Instant;
 
 use super::answers::{Answered, Failure, failure, sorted};
 use super::wire::{Content, Wire};
@@ -188,16 +189,24 @@ impl Session {
                 Err(error) if answered(&error).is_some_and(|answered| answered.status == 416) => return Ok(Vec::new()),
                 Err(error) => return Err(sorted(&error)),
             };
-            Ok(part.bytes().await.map_err(|error| sorted(&error))?.to_vec())
+            // A store may send more than it was asked for.
+            let (mut content, mut blocks) = (Vec::new(), part.into_stream());
+            while content.len() < most as usize
+                && let Some(block) = blocks.next().await
+            {
+                content.extend_from_slice(&block.map_err(|error| sorted(&error))?);
+            }
+            content.truncate(most as usize);
+            Ok(content)
         })
         .await
     }
 
     pub async fn read_digest(&self, name: &str, most: u64) -> Result<(Sha256, u64), RemoteError> {
         let path = self.path(name)?;
-        self.run("reading back", self.inner.limits.look, move |inner| async move {
+        self.run("reading back", self.inner.limits.reading_back(), move |inner| async move {
             let whole = inner.own.store.get(&path).await.map_err(|error| sorted(&error))?;
-            digest(whole, most).await
+            digest(whole, most, &inner.limits).await
         })
         .await
     }
@@ -327,7 +336,8 @@ fn entry(name: String, seen: &ObjectMeta) -> Entry {
     }
 }
 
-async fn digest(whole: GetResult, most: u64) -> Result<(Sha256, u64), RemoteError> {
+async fn digest(whole: GetResult, most: u64, limits: &SessionLimits) -> Result<(Sha256, u64), RemoteError> {
+    let began = Instant::now();
     let shown = whole.meta.size;
     let too_long = || RemoteError::Invalid { why: format!("the file is longer than {most} bytes") };
     if shown > most {
@@ -341,6 +351,7 @@ async fn digest(whole: GetResult, most: u64) -> Result<(Sha256, u64), RemoteErro
             return Err(too_long());
         }
         hash.update(&block);
+        limits.check_reading_back(began)?;
     }
     Ok((Sha256(hash.finalize().into()), bytes))
 }

@@ -14,7 +14,7 @@ use futures::TryStreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Empty, StreamBody};
+use http_body_util::{BodyExt as _, Empty, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderValue, SERVER};
@@ -36,6 +36,9 @@ use super::answers::{Answered, Failure, plain};
 use crate::job::facts::Sha256;
 use crate::remote::error::RemoteError;
 use crate::remote::session::SessionLimits;
+
+/// What an answer that is taken whole may have at most: a page of a listing has 1000 names.
+const MOST_ANSWERED: usize = 8 * 1024 * 1024;
 
 type Blocks = BoxStream<'static, Result<Bytes, RemoteError>>;
 type Body = UnsyncBoxBody<Bytes, RemoteError>;
@@ -125,6 +128,8 @@ impl Inner {
         AwsAuthorizer::new(&self.credential, "s3", &self.region)
             .try_authorize(&mut request, digest.as_ref().map(<[u8; 32]>::as_slice))
             .map_err(|error| Failure::NotSent(format!("the request could not be signed: {error}")))?;
+        // The content of one object is taken as it comes, and bounded by whoever takes it.
+        let whole = request.uri().query().is_some();
         let moved = Arc::new(AtomicU64::new(0));
         let request = self.as_sent(request, content.as_ref(), &moved)?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(self.connect().await?))
@@ -137,7 +142,7 @@ impl Inner {
             }
         });
         let response = while_it_moves(sender.send_request(request), &moved, self.limits.stall).await?;
-        self.answered(response).await
+        self.answered(response, whole).await
     }
 
     /// The request as HTTP/1.1 has it on the wire.
@@ -196,7 +201,7 @@ impl Inner {
         }
     }
 
-    async fn answered(&self, response: Response<Incoming>) -> Result<HttpResponse, Failure> {
+    async fn answered(&self, response: Response<Incoming>, whole: bool) -> Result<HttpResponse, Failure> {
         if let Some(software) = response.headers().get(SERVER).and_then(|value| value.to_str().ok()) {
             self.software.get_or_init(|| plain(software));
         }
@@ -207,8 +212,12 @@ impl Inner {
             return Err(Failure::Answered(Answered::read(status.as_u16(), &words)));
         }
         Ok(response.map(|body| {
-            let lost = |error: hyper::Error| HttpError::new(HttpErrorKind::Unknown, Failure::Cut(in_words(&error)));
-            HttpResponseBody::new(body.map_err(lost))
+            let lost = |why| HttpError::new(HttpErrorKind::Unknown, Failure::Cut(why));
+            if whole {
+                let bounded = Limited::new(body, MOST_ANSWERED);
+                return HttpResponseBody::new(bounded.map_err(move |error| lost(error.to_string())));
+            }
+            HttpResponseBody::new(body.map_err(move |error| lost(in_words(&error))))
         }))
     }
 }
