@@ -1,7 +1,7 @@
 //! A bucket of an object store that speaks S3: Amazon's own, or one of the many that are compatible with it.
 //!
-//! From the wire up: [`address`] says where the store is; [`wire`] sends one signed request over one connection; [`answers`]
-//! says what is known of the effect of a request that failed; [`session`] makes single requests. The client library
+//! From the wire up: [`address`] says where the store is; [`trust`] knows whom to believe that it is there; [`wire`] sends one
+//! signed request over one connection; [`answers`] says what is known of the effect of a request that failed; [`session`] makes single requests. The client library
 //! `object_store` builds requests and reads listings; it has no connection and sends nothing by itself.
 //!
 //! What is promised:
@@ -31,6 +31,7 @@
 mod address;
 mod answers;
 mod session;
+mod trust;
 mod wire;
 
 pub use address::StoreAddress;

@@ -61,7 +61,7 @@ impl Session {
         let mend = |why: String| ConnectError::Protocol { server: server.clone(), why };
         let credential =
             AwsCredential { key_id: word(&endpoint.access_key)?, secret_key: word(&endpoint.secret_key)?, token: None };
-        let wire = Wire::new(endpoint.address.clone(), endpoint.region.clone(), credential, *limits).map_err(mend)?;
+        let wire = Wire::new(endpoint, credential, *limits).map_err(mend)?;
         let store = AmazonS3Builder::new()
             .with_endpoint(endpoint.address.to_string())
             .with_bucket_name(&endpoint.bucket)
@@ -331,7 +331,7 @@ async fn probe(store: &AmazonS3, prefix: &str) -> object_store::Result<()> {
 fn answered(error: &object_store::Error) -> Option<&Answered> {
     match failure(error) {
         Some(Failure::Answered(answered)) => Some(answered),
-        Some(Failure::NotSent(_) | Failure::Untrusted(_) | Failure::Cut(_)) | None => None,
+        Some(Failure::NotSent(_) | Failure::Unfit(_) | Failure::Cut(_)) | None => None,
     }
 }
 
@@ -344,7 +344,7 @@ fn opened(error: &object_store::Error, endpoint: &ObjectsEndpoint, server: &str)
         Some(Failure::NotSent(why) | Failure::Cut(why)) => {
             return Err(ConnectError::Unreachable { server, why: why.clone() });
         }
-        Some(Failure::Untrusted(why)) => return Err(ConnectError::Protocol { server, why: why.clone() }),
+        Some(Failure::Unfit(why)) => return Err(ConnectError::Protocol { server, why: why.clone() }),
         None => {
             let why = format!("its answer is not S3's ({error}); correct `store` in destinations.toml");
             return Err(ConnectError::Protocol { server, why });
