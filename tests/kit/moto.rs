@@ -87,6 +87,7 @@ impl Moto {
         Ok(listed.lines().map(str::to_owned).collect())
     }
 
+    /// Empty where there is none: rclone takes the name for a folder's.
     pub fn read(&self, name: &str) -> anyhow::Result<Vec<u8>> {
         self.rclone(&["cat"], name, b"")
     }

@@ -11,11 +11,9 @@ use waybill_tests::sftp_server::Gate;
 use waybill_tests::{House, Moto, ObjectStore, Plan, Proxy, wait};
 
 use crate::delivery::LONG;
+pub use crate::settled::{COMPLETED as DELIVERED, NOT_DELIVERED, UNKNOWN};
 
 pub const OCCUPIED: (Status, Option<FailureReason>) = (Status::Failed, Some(FailureReason::FinalNameOccupied));
-pub const NOT_DELIVERED: (Status, Option<FailureReason>) = (Status::Failed, Some(FailureReason::NotDelivered));
-pub const DELIVERED: (Status, Option<FailureReason>) = (Status::Completed, None);
-pub const UNKNOWN: (Status, Option<FailureReason>) = (Status::OutcomeUnknown, None);
 
 pub fn stands(job: &Job) -> (Status, Option<FailureReason>) {
     (job.status, job.failure_reason)

@@ -15,6 +15,7 @@
 //! - A file goes from the spool to the wire in blocks, so that its size costs no memory. One PUT carries at most 5 GiB; a larger
 //!   file is refused before the publish fence. (Uploads in parts are larger, but the library cannot make the last step of one
 //!   conditional.)
+//! - Nothing is sent over TLS before a certificate of a trusted authority for that name was shown.
 //! - Absent is answered only if the store names the missing object: a HEAD that finds nothing does not tell a missing object
 //!   from a missing bucket, so a GET asks again, whose answer has words.
 //!
@@ -35,4 +36,5 @@ mod trust;
 mod wire;
 
 pub use address::StoreAddress;
+pub(in crate::remote) use session::LARGEST_BYTES;
 pub use session::Session;

@@ -28,7 +28,7 @@ use crate::remote::requests::Requests;
 use crate::remote::session::{CreateError, NO_LINKS, ServerFacts, SessionLimits};
 
 /// What one PUT carries at most, by S3's rules.
-const LARGEST_BYTES: u64 = 5 * 1024 * 1024 * 1024;
+pub(in crate::remote) const LARGEST_BYTES: u64 = 5 * 1024 * 1024 * 1024;
 /// Entries of one page of a listing; no store gives more.
 const PAGE: usize = 1000;
 
@@ -171,8 +171,8 @@ impl Session {
     }
 
     /// What one request can carry.
-    pub(in crate::remote) const fn largest_bytes() -> u64 {
-        LARGEST_BYTES
+    pub(in crate::remote) fn largest_bytes(&self) -> u64 {
+        self.inner.limits.largest_object
     }
 
     /// Creates a file that must not exist yet, in one request: whole, or not at all.
@@ -185,9 +185,9 @@ impl Session {
     ) -> Result<(), CreateError> {
         let nothing = |error| CreateError { may_exist: false, error };
         let path = self.path(name).map_err(nothing)?;
-        if bytes > LARGEST_BYTES {
-            let why = format!("the file has {bytes} bytes, and one request carries at most {LARGEST_BYTES}");
-            return Err(nothing(RemoteError::NotSent { why }));
+        let largest = self.largest_bytes();
+        if bytes > largest {
+            return Err(nothing(RemoteError::too_large(bytes, largest)));
         }
         let content = Content::new(bytes, sha256, blocks.boxed());
         // It may take as long as its bytes move; each step has its own bound inside.

@@ -123,6 +123,9 @@ impl Inner {
     async fn exchange(&self, mut request: HttpRequest) -> Result<HttpResponse, Failure> {
         let content = request.extensions_mut().remove::<Content>();
         let digest = content.as_ref().map(|content| content.sha256.0);
+        if let Some(uri) = with_plain_spaces(request.uri()) {
+            *request.uri_mut() = uri;
+        }
         AwsAuthorizer::new(&self.credential, "s3", &self.region)
             .try_authorize(&mut request, digest.as_ref().map(<[u8; 32]>::as_slice))
             .map_err(|error| Failure::NotSent(format!("the request could not be signed: {error}")))?;
@@ -213,6 +216,15 @@ impl Inner {
     }
 }
 
+/// Each space of a query as `%20`. Some stores check the signature over the query as it arrived, where the library's `+` is
+/// another letter; a `+` that was meant is `%2B`.
+fn with_plain_spaces(uri: &Uri) -> Option<Uri> {
+    uri.query().filter(|query| query.contains('+'))?;
+    uri.to_string()
+        .split_once('?')
+        .and_then(|(before, query)| format!("{before}?{}", query.replace('+', "%20")).parse().ok())
+}
+
 /// Waits for the answer as long as the request's bytes move, and then for as long again.
 async fn while_it_moves(
     answer: impl Future<Output = hyper::Result<Response<Incoming>>>,
@@ -257,3 +269,17 @@ fn in_words(error: &hyper::Error) -> String {
 /// A connection's bytes.
 trait Line: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Line for T {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_space_of_a_query_is_spelled_in_one_way_and_the_rest_is_left() {
+        let spelled = |uri: &'static str| with_plain_spaces(&Uri::from_static(uri)).map(|uri| uri.to_string());
+        let twice = spelled("https://store.example/b/a+b?prefix=in%2Fa+b%2Bc+d&max-keys=1");
+        assert_eq!(twice.as_deref(), Some("https://store.example/b/a+b?prefix=in%2Fa%20b%2Bc%20d&max-keys=1"));
+        assert_eq!(spelled("https://store.example/b/a+b?prefix=in%2F"), None);
+        assert_eq!(spelled("https://store.example/b/a+b"), None);
+    }
+}

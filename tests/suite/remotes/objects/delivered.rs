@@ -1,5 +1,6 @@
-//! Deliveries that only a bucket knows: many blocks in one request, a store that replaces, keys and addresses that are wrong.
+//! Deliveries that only a bucket knows: many blocks in one request, or too many; a store that replaces; keys and addresses that are wrong.
 
+use waybill::remote::SessionLimits;
 use waybill_tests::certificates::Authority;
 use waybill_tests::object_store::{ACCESS_KEY, Manners, SECRET_KEY};
 use waybill_tests::{House, ObjectStore, Plan};
@@ -17,6 +18,27 @@ async fn a_file_of_many_blocks_arrives_as_it_was_built() -> anyhow::Result<()> {
     let expected = job.expected.ok_or_else(|| anyhow::anyhow!("no expected file"))?;
     assert!(expected.bytes > 3 * 512 * 1024, "{expected:?}");
     assert_eq!(bucket.receipt(id).await?.conclusion.as_deref(), Some("checksum"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_file_larger_than_one_request_carries_is_refused_before_the_fence_and_nothing_of_it_is_sent()
+-> anyhow::Result<()> {
+    assert_eq!(SessionLimits::default().largest_object, 5 << 30, "S3's own bound");
+    let limits = SessionLimits { largest_object: 1000, ..SessionLimits::default() };
+    let bucket = Bucket::new(Plan { limits, ..Plan::default() }).await?;
+    let (_worker, _dispatcher) = (bucket.house.worker().await?, bucket.house.dispatcher().await?);
+    let id = bucket.house.create().await?;
+    let job = bucket.house.until_ended(id).await?;
+    assert_eq!(stands(&job), NOT_DELIVERED);
+    let bytes = job.expected.map_or(0, |expected| expected.bytes);
+    let words =
+        format!("the file has {bytes} bytes, and one request to this store carries at most 1000; have less put");
+    let evidence = serde_json::to_string(&bucket.evidence(id).await?)?;
+    assert!(bytes > 1000 && evidence.contains(&words), "{evidence}");
+    assert_eq!((job.publish_intended_at, bucket.published(id).await?), (None, None));
+    assert_eq!(bucket.place.asked("PUT", &House::final_name(id)), []);
+    assert_eq!(bucket.place.keys(), [""; 0]);
     Ok(())
 }
 

@@ -137,3 +137,16 @@ async fn fen_09_a_create_that_is_not_answered_ends_the_session_and_is_the_only_o
     assert_eq!(store.asked("PUT", "k.csv").len(), 1);
     Ok(())
 }
+
+#[tokio::test]
+async fn what_one_request_cannot_carry_is_not_begun() -> anyhow::Result<()> {
+    let store = ObjectStore::start().await?;
+    let limits = SessionLimits { largest_object: 3, ..SessionLimits::default() };
+    let session = Session::connect(&of(&store, ""), &limits).await?;
+    session.create("fits.csv", b"123".to_vec()).await?;
+    let refused = session.create("k.csv", b"1234".to_vec()).await.expect_err("it is too large");
+    assert!(!refused.may_exist && matches!(refused.error, RemoteError::NotSent { .. }), "{refused:?}");
+    assert_eq!(store.asked("PUT", "k.csv"), []);
+    assert!(session.is_usable());
+    Ok(())
+}
