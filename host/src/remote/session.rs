@@ -38,6 +38,8 @@ pub struct SessionLimits {
     pub inactivity: Duration,
     /// Taking leave.
     pub goodbye: Duration,
+    /// The bytes of a file that is created by one request of an object store.
+    pub largest_object: u64,
 }
 
 impl SessionLimits {
@@ -65,6 +67,7 @@ impl Default for SessionLimits {
             keepalive: Duration::from_secs(15),
             inactivity: Duration::from_secs(90),
             goodbye: Duration::from_secs(3),
+            largest_object: objects::LARGEST_BYTES,
         }
     }
 }
@@ -314,7 +317,7 @@ impl Session {
         match self {
             Self::Sftp(_) | Self::Directory(_) => None,
             Self::Recorded(session) => session.largest_bytes(),
-            Self::Objects(_) => Some(objects::Session::largest_bytes()),
+            Self::Objects(session) => Some(session.largest_bytes()),
         }
     }
 

@@ -349,9 +349,7 @@ impl Inner {
 
     fn check_size(&self, bytes: u64) -> Result<(), RemoteError> {
         match self.parts.session.largest_bytes().filter(|largest| bytes > *largest) {
-            Some(largest) => Err(RemoteError::NotSent {
-                why: format!("the file has {bytes} bytes, and one request carries at most {largest}"),
-            }),
+            Some(largest) => Err(RemoteError::too_large(bytes, largest)),
             None => Ok(()),
         }
     }

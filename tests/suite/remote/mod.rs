@@ -38,6 +38,7 @@ const IMPATIENT: SessionLimits = SessionLimits {
     keepalive: Duration::from_secs(15),
     inactivity: Duration::from_secs(90),
     goodbye: Duration::from_secs(3),
+    largest_object: u64::MAX,
 };
 
 /// The in-process server with an endpoint that fits.
