@@ -88,13 +88,32 @@ impl Handed {
         // A value may be part of another one.
         found.sort_by_key(|value| std::cmp::Reverse(value.len()));
         found.dedup();
-        let mut text = found.into_iter().fold(text.to_owned(), |text, value| text.replace(value, INSTEAD));
+        let mut text = found.into_iter().fold(text.to_owned(), |text, value| replaced(&text, value));
         let pieces = [INSTEAD, INSTEAD].concat();
         while text.contains(&pieces) {
             text = text.replace(&pieces, INSTEAD);
         }
         text
     }
+}
+
+/// A number within a longer one is another number: the size of a file must stay readable beside a column of small ids.
+fn replaced(text: &str, value: &str) -> String {
+    if !value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return text.replace(value, INSTEAD);
+    }
+    let is_digit = |character: Option<char>| character.is_some_and(|character| character.is_ascii_digit());
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut before = None;
+    while let Some((head, tail)) = rest.split_once(value) {
+        kept.push_str(head);
+        before = head.chars().next_back().or(before);
+        kept.push_str(if is_digit(before) || is_digit(tail.chars().next()) { value } else { INSTEAD });
+        before = value.chars().next_back();
+        rest = tail;
+    }
+    kept + rest
 }
 
 impl std::fmt::Debug for Handed {
@@ -127,6 +146,7 @@ mod tests {
         let row = [
             Value::Integer(-4_670_123),
             Value::Integer(123),
+            Value::Integer(3355),
             Value::Float(52.520_008),
             Value::Float(1.5),
             Value::Bytes(b"anna@example.com".to_vec()),
@@ -135,9 +155,10 @@ mod tests {
             Value::Boolean(true),
             Value::Null,
         ];
-        handed.remember(&[false, false, false, false, false, false, true, false, false], &[row.to_vec()]);
+        handed.remember(&[false, false, false, false, false, false, false, true, false, false], &[row.to_vec()]);
         for (text, kept) in [
             ("number -4670123 of 123", "number -(a value) of 123"),
+            ("row 3355 of 33554432, 13355 and 3355", "row (a value) of 33554432, 13355 and (a value)"),
             ("at 52.520008, 1.5 true", "at (a value), 1.5 true"),
             ("to anna@example.com", "to (a value)"),
             ("Anna \"Ann\" Lindqvist, 46701234567, 7", "(a value), (a value), 7"),
