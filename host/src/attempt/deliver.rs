@@ -77,7 +77,15 @@ pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Ses
     let began = Instant::now();
     let called = work
         .bundle
-        .deliver(&work.destination, &work.job, &prepared.expected, &baseline.look, reader, writer.clone())
+        .deliver(
+            &work.destination,
+            &work.job,
+            &prepared.expected,
+            &baseline.look,
+            reader,
+            writer.clone(),
+            &prepared.handed,
+        )
         .await;
     // A call that was dropped leaves its remote operation running: the journal is read when that has ended.
     let sending = writer.outcome(PATIENCE).await;

@@ -10,4 +10,6 @@ mod gpg;
 mod refused;
 mod reload;
 mod settings;
+mod swallowed;
 mod versions;
+mod words;
