@@ -6,16 +6,22 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One piece of a pattern.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
-    Text(String),
+/// A word in braces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placeholder {
     Key,
     Attempt,
     Final,
     FinalStem,
     FinalExtension,
     FinalName,
+}
+
+/// One piece of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Placeholder(Placeholder),
     Any,
 }
 
@@ -68,15 +74,10 @@ impl TryFrom<String> for NamePattern {
             let Some((name, after)) = inside.split_once('}') else {
                 return Err(NameError::UnclosedBrace { pattern: text.clone() });
             };
-            pieces.push(match name {
-                "key" => Piece::Key,
-                "attempt" => Piece::Attempt,
-                "final" => Piece::Final,
-                "final.stem" => Piece::FinalStem,
-                "final.extension" => Piece::FinalExtension,
-                "final.name" => Piece::FinalName,
-                other => {
-                    return Err(NameError::UnknownPlaceholder { pattern: text.clone(), placeholder: other.to_owned() });
+            pieces.push(match Placeholder::named(name) {
+                Some(placeholder) => Piece::Placeholder(placeholder),
+                None => {
+                    return Err(NameError::UnknownPlaceholder { pattern: text.clone(), placeholder: name.to_owned() });
                 }
             });
             rest = after;
@@ -108,13 +109,13 @@ impl NamePattern {
 
     /// True if names of different attempts differ.
     pub fn names_the_attempt(&self) -> bool {
-        self.pieces.contains(&Piece::Attempt)
+        self.pieces.contains(&Piece::Placeholder(Placeholder::Attempt))
     }
 
     /// True if names of different delivery keys differ: it carries the key, or the whole final name. A part of that may be without
     /// the key.
     pub fn names_the_key(&self) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece, Piece::Key | Piece::Final))
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Placeholder(Placeholder::Key | Placeholder::Final)))
     }
 
     /// The one name that the pattern stands for.
@@ -170,13 +171,35 @@ impl Piece {
     fn stands_for<'a>(&'a self, parts: Parts<'a>) -> &'a str {
         match self {
             Self::Text(text) => text,
+            Self::Placeholder(placeholder) => placeholder.stands_for(parts),
+            Self::Any => "",
+        }
+    }
+}
+
+impl Placeholder {
+    /// The one that is written so between braces.
+    pub fn named(word: &str) -> Option<Self> {
+        match word {
+            "key" => Some(Self::Key),
+            "attempt" => Some(Self::Attempt),
+            "final" => Some(Self::Final),
+            "final.stem" => Some(Self::FinalStem),
+            "final.extension" => Some(Self::FinalExtension),
+            "final.name" => Some(Self::FinalName),
+            _ => None,
+        }
+    }
+
+    /// What it is replaced by.
+    pub fn stands_for(self, parts: Parts<'_>) -> &str {
+        match self {
             Self::Key => parts.key,
             Self::Attempt => parts.attempt,
             Self::Final => parts.final_name,
             Self::FinalStem => split_extension(parts.final_name).0,
             Self::FinalExtension => split_extension(parts.final_name).1,
             Self::FinalName => parts.final_name.rsplit_once('/').map_or(parts.final_name, |(_, last)| last),
-            Self::Any => "",
         }
     }
 }

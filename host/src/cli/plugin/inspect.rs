@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
+use super::cached::Compiled;
 use super::described::describe;
 use crate::cli::Ended;
 use crate::cli::output::Output;
@@ -17,6 +18,8 @@ pub(in crate::cli) struct Inspect {
     /// The bundle: a directory with partner.toml, builder.wasm and destination.wasm.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
+    #[command(flatten)]
+    compiled: Compiled,
 }
 
 impl Inspect {
@@ -36,8 +39,9 @@ impl Inspect {
         let mut described = describe(&examined);
         if described.problems.is_empty() {
             // What only the linker sees.
-            let cache = tempfile::tempdir().context("a private directory for compiled components cannot be made")?;
-            let plugins = Plugins::open(&PluginSettings { cache_dir: cache.path().join("compiled") })?;
+            let own = tempfile::tempdir().context("a private directory for compiled components cannot be made")?;
+            let cache_dir = self.compiled.directory().unwrap_or_else(|| own.path().join("compiled"));
+            let plugins = Plugins::open(&PluginSettings { cache_dir })?;
             let loaded =
                 if operated { plugins.load_one(&directory).await } else { plugins.load_alone(&directory).await };
             described.problems.extend(loaded.err().map(|refused| refused.fault.to_string()));
