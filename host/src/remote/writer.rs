@@ -31,8 +31,8 @@ pub struct Sent {
     /// The name that the host minted; none for the forms that send at the publish.
     pub temporary: Option<String>,
     pub bytes: u64,
-    /// The size was read back and matches; false where the contract says that the server does not let us see, and for the forms
-    /// that send at the publish.
+    /// The size was read back and matches: after sending, or at the publish in the forms that send there. False where the contract
+    /// says that the server does not let us see.
     pub read_back: bool,
 }
 
@@ -267,7 +267,13 @@ impl Inner {
         let name = &self.parts.names.final_name;
         // Past the fence nothing ends it early: the name is there.
         match self.parts.session.upload(name, &self.parts.file, &CancellationToken::new()).await {
-            Ok(()) => self.read_back(name, self.parts.file.bytes()).await.map(drop).map_err(half_done),
+            Ok(()) => {
+                let seen = self.read_back(name, self.parts.file.bytes()).await.map_err(half_done)?;
+                if let Some(sent) = &mut self.sending().sent {
+                    sent.read_back = seen;
+                }
+                Ok(())
+            }
             Err(CreateError { may_exist: false, error }) => Err(error),
             Err(CreateError { may_exist: true, error }) => Err(half_done(error)),
         }

@@ -1,6 +1,7 @@
 //! A bucket of an object store as the partner's place, judged by what lies in it and by what it was asked.
 
 mod delivered;
+mod hostile;
 mod interrupted;
 mod moto;
 mod session;
