@@ -60,7 +60,7 @@ fn receipt_in_words(receipt: &Receipt) -> String {
         said.push(format!("under the temporary name {}", seen(temporary)));
     }
     if let Some(bytes) = receipt.bytes_read_back {
-        said.push(format!("{bytes} bytes had been read back before the publish"));
+        said.push(format!("{bytes} bytes had been read back"));
     }
     for put in &receipt.auxiliary {
         let kind = if put.trigger { "the trigger file" } else { "the file beside it" };
