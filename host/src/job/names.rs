@@ -118,6 +118,33 @@ impl NamePattern {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Placeholder(Placeholder::Key | Placeholder::Final)))
     }
 
+    /// True if a name that the pattern stands for can be about this delivery key only: the key is in it, by itself or within the
+    /// final name, and no star beside it leaves room for a longer one (`{key}.*` of `A-7` is also `A-7.1.ok`).
+    pub fn ties_the_key(&self, parts: Parts<'_>) -> bool {
+        let (mut folder, mut starred, mut keyed) = (0, Vec::new(), Vec::new());
+        for piece in &self.pieces {
+            let value = piece.stands_for(parts);
+            let within = folder..=folder + value.matches('/').count();
+            folder = *within.end();
+            match piece {
+                Piece::Any => starred.push(folder),
+                Piece::Placeholder(Placeholder::Key | Placeholder::Final) => keyed.extend(within),
+                Piece::Placeholder(Placeholder::FinalStem | Placeholder::FinalName) => {
+                    keyed.extend(within.filter(|_| !parts.key.is_empty() && value.contains(parts.key)));
+                }
+                Piece::Text(_) | Piece::Placeholder(_) => {}
+            }
+        }
+        !keyed.is_empty() && !keyed.iter().any(|folder| starred.contains(folder))
+    }
+
+    /// A name that the pattern stands for, with something in place of each star.
+    pub fn example(&self, parts: Parts<'_>) -> String {
+        let piece =
+            |piece: &Piece| if *piece == Piece::Any { "x".to_owned() } else { piece.stands_for(parts).to_owned() };
+        self.pieces.iter().map(piece).collect()
+    }
+
     /// The one name that the pattern stands for.
     pub fn mint(&self, parts: Parts<'_>) -> Result<String, NameError> {
         let mut name = String::new();
@@ -328,6 +355,37 @@ mod tests {
         for name in [format!("ack/{}.xml", "_".repeat(1 << 20)), "ack/_______\0.xml".to_owned()] {
             assert!(!many.matches(&name, PARTS), "{} bytes", name.len());
         }
+    }
+
+    #[test]
+    fn del_10_a_name_ties_a_key_only_where_no_star_leaves_room_for_a_longer_one() {
+        let ties = |text: &str| NamePattern::parse(text).unwrap().ties_the_key(PARTS);
+        for text in [
+            "ack/{key}.txt",
+            "{final}.ok",
+            "{final.stem}.ok",
+            "ack/{final.name}.ok",
+            "ack/*/{key}.txt",
+            "{attempt}/{key}.x",
+        ] {
+            assert!(ties(text), "{text}");
+        }
+        for text in [
+            "ack/*.txt",
+            "ack/{key}.*",
+            "ack/*_{key}.ok",
+            "{final}.*.ack",
+            "{final.stem}*",
+            "{final.extension}.ok",
+            "{attempt}.ok",
+        ] {
+            assert!(!ties(text), "{text}");
+        }
+        let elsewhere = Parts { final_name: "k-1/contacts.csv", ..PARTS };
+        assert!(
+            !NamePattern::parse("ack/{final.name}.ok").unwrap().ties_the_key(elsewhere),
+            "the key is in its folder only"
+        );
     }
 
     #[test]

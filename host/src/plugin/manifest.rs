@@ -336,6 +336,9 @@ impl Manifest {
 
     fn check_acknowledgment(&self, document: &Document<'_>) -> Result<(), DocumentError> {
         let Some(acknowledgment) = &self.contract.acknowledgment else { return Ok(()) };
+        let sample = Parts { key: "the-key", ..Parts::default() };
+        let final_name = self.names.final_name.example(sample);
+        let tied = acknowledgment.name.ties_the_key(Parts { final_name: &final_name, ..sample });
         let expressions = [
             ("accept", Some(&acknowledgment.accept)),
             ("refuse", acknowledgment.refuse.as_ref()),
@@ -365,8 +368,8 @@ impl Manifest {
                     format!("the group {unknown:?} is not known; an expression captures `key`, `attempt` and `sha256`");
                 return Err(document.fault(&path, what));
             }
-            if !acknowledgment.name.names_the_key() && !compiled.capture_names().flatten().any(|name| name == "key") {
-                let what = "nothing ties such an acknowledgment to a delivery: put {key} or {final} into its name, or capture `(?<key>…)` here";
+            if !tied && !compiled.capture_names().flatten().any(|name| name == "key") {
+                let what = "nothing ties such an acknowledgment to a delivery: put {key} or {final} into its name, with no `*` beside it, where the end of a longer key could stand, or capture `(?<key>…)` here";
                 return Err(document.fault(&path, what));
             }
         }
@@ -473,6 +476,11 @@ mod tests {
                 "captures",
             ),
             (with("[contract.acknowledgment]\nname = 'today.ack'\naccept = 'ok'\nperiod_seconds = 60\n"), 7, "ties"),
+            (
+                with("[contract.acknowledgment]\nname = '{key}.*'\naccept = 'ok'\nperiod_seconds = 60\n"),
+                7,
+                "no `*` beside",
+            ),
             (with("[options]\nseparator = 1\n"), 6, "expected a string"),
         ];
         for (text, line, part) in cases {

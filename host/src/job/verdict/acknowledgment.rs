@@ -179,12 +179,11 @@ impl Described {
 
     /// True if the file's name can be about this key only. Under a reused name, the final name alone is not enough.
     fn key_in_name(&self, name: &str, parts: Parts<'_>) -> bool {
-        if self.names_reused {
-            // A control character is in no key and in no name, so only a pattern with the key in it stops matching.
-            !self.name.matches(name, Parts { key: "\u{1}", ..parts })
-        } else {
-            self.name.names_the_key()
+        if !self.name.ties_the_key(parts) {
+            return false;
         }
+        // A control character is in no key and in no name, so only a pattern with the key in it stops matching.
+        !self.names_reused || !self.name.matches(name, Parts { key: "\u{1}", ..parts })
     }
 }
 
@@ -227,6 +226,13 @@ mod tests {
     fn read(contract: &Contract, bytes: &str) -> Result<Acknowledged, Disregarded> {
         let file = File { name: "ack/k-1.txt", bytes: bytes.as_bytes(), absent_before: true, written_by_us: false };
         Reader::new(contract, contract).unwrap().read(file, PARTS)
+    }
+
+    #[test]
+    fn del_10_a_name_that_could_be_another_keys_ties_nothing() {
+        // `ack/k-1.txt` is a name for the key k-1, and `ack/k-1.1.txt` would be one for it too.
+        assert_eq!(read(&contract("ack/{key}.*", "OK"), "OK"), Err(Disregarded::AboutAnother));
+        assert_eq!(read(&contract("ack/{key}.txt", "OK"), "OK").unwrap().key.as_deref(), Some("k-1"));
     }
 
     #[test]
