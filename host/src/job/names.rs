@@ -152,7 +152,7 @@ impl NamePattern {
             match piece {
                 Piece::Text(text) => name.push_str(text),
                 Piece::Any => return Err(NameError::NotOneName { pattern: self.text.clone() }),
-                other => name.push_str(other.stands_for(parts)),
+                Piece::Placeholder(placeholder) => name.push_str(placeholder.stands_for(parts)),
             }
         }
         check_name(&name)?;

@@ -29,16 +29,13 @@ impl Filled {
         let (mut literal, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once('{') {
             literal.push_str(before);
-            match after.split_once('}').filter(|(word, _)| is_word(word)) {
-                Some((word, behind)) => {
-                    pieces.push(Piece::Text(std::mem::take(&mut literal)));
-                    pieces.push(Piece::named(word).ok_or_else(|| unknown(text, word))?);
-                    rest = behind;
-                }
-                None => {
-                    literal.push('{');
-                    rest = after;
-                }
+            if let Some((word, behind)) = after.split_once('}').filter(|(word, _)| is_word(word)) {
+                pieces.push(Piece::Text(std::mem::take(&mut literal)));
+                pieces.push(Piece::named(word).ok_or_else(|| unknown(text, word))?);
+                rest = behind;
+            } else {
+                literal.push('{');
+                rest = after;
             }
         }
         literal.push_str(rest);
