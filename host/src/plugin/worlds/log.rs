@@ -63,7 +63,12 @@ impl Log {
             self.unsettled.clear();
         }
         if self.unsettled.iter().map(String::len).sum::<usize>() < LINE_BYTES {
-            self.unsettled.push(super::beginning(message).to_owned());
+            let mut kept = super::beginning(message).to_owned();
+            if kept.len() < message.len() {
+                // So that it is seen again that it was cut.
+                kept.push('…');
+            }
+            self.unsettled.push(kept);
         }
     }
 
@@ -191,13 +196,17 @@ mod tests {
     #[test]
     fn plg_08_a_text_that_is_cut_shows_no_half_of_a_value() {
         let mut state = state();
-        let value: String = (0..100).map(|number| format!("{number:02}")).collect();
+        let value: String = (0..100).map(|number| format!("{number:02x}")).collect();
         Arc::make_mut(&mut state.handed).remember(&[], &row(&value));
         let kept = state.words(&format!("{}{value}", value.repeat(9)));
         assert_eq!(kept, "(a value)");
         let kept = state.words(&format!("{}{value}", "a".repeat(1900)));
         assert!(kept.starts_with("aaa") && !kept.contains("00"), "{kept}");
-        let kept = state.words(&format!("{} {value}", value.repeat(9)));
-        assert!(!kept.contains("0102"), "{kept}");
+        let text = format!("{} {value}", value.repeat(9));
+        assert_eq!(state.words(&text), "…");
+        for _ in 0..=MESSAGES {
+            state.say(Level::Error, &text, false);
+        }
+        assert_eq!(state.last_error().as_deref(), Some("…"));
     }
 }
