@@ -3,7 +3,8 @@
 # OUTDIR/<language>-<world>.wasm, a component for each. What did not change is not built again: each takes a minute.
 #
 # The tools that make components are installed once for each lock file, into target/cache/waybill/tools or where WAYBILL_TOOLS
-# says, in the form of `waybill plugin build`. No package of the system is installed here.
+# says, in the form of `waybill plugin build`. No package of the system is installed here. Where Node.js is too old (Debian 12
+# has 18), npm's package of a newer one is among the tools, and target/node leads to it.
 set -euo pipefail
 # A failed step ends a command substitution too.
 shopt -s inherit_errexit
@@ -41,7 +42,15 @@ tools_of() {
                 cp plugins/javascript/package.json plugins/javascript/package-lock.json "$directory/"
                 (cd "$directory" && quietly npm ci --no-audit --no-fund --ignore-scripts)
                 ;;
+            node)
+                cp plugins/javascript/node/package.json plugins/javascript/node/package-lock.json "$directory/"
+                (cd "$directory" && quietly npm ci --no-audit --no-fund --ignore-scripts)
+                ;;
             python)
+                python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || {
+                    say "Python 3.9 or later with venv and pip is needed: install it (Debian's packages python3 and python3-venv)" >&2
+                    return 1
+                }
                 quietly python3 -m venv "$directory/venv"
                 quietly "$directory/venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
                 ;;
@@ -49,6 +58,32 @@ tools_of() {
         touch "$directory/complete"
     fi
     printf '%s\n' "$directory"
+}
+
+# True if Node.js is one that the packages of plugins/javascript/package-lock.json ask for.
+has_usable_node() {
+    node -e 'const [major, minor] = process.versions.node.split(".").map(Number);
+        process.exit((major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22 ? 0 : 1)' 2>/dev/null
+}
+
+# Puts a usable Node.js first into the PATH, and into target/node where it is not the machine's: tests build plugins, too.
+use_node() {
+    local tool found
+    command -v npm >/dev/null || { say "npm was not found: install it and Node.js (Debian's packages npm and nodejs)" >&2; return 1; }
+    if has_usable_node; then
+        # tests/run.sh puts target/node into the PATH by itself: then it is the one that was found here, and stays.
+        [ "$(command -v node)" = "$PWD/target/node/node" ] || rm -f target/node
+        return
+    fi
+    tool=$(tools_of node plugins/javascript/node/package-lock.json)
+    # npm has installed the one package that fits the machine, or none.
+    found=("$tool"/node_modules/node-linux-*/bin)
+    ln -sfn "${found[0]}" target/node
+    PATH=$PWD/target/node:$PATH
+    has_usable_node || {
+        say "Node.js 20.19 or later of 20, or 22.12 or later, is needed, and npm has no package of it for this machine: install it" >&2
+        return 1
+    }
 }
 
 javascript() {
@@ -83,6 +118,7 @@ build() {
 
 all_javascript() {
     local lock=plugins/javascript/package-lock.json world
+    use_node
     for world in builder destination; do
         build "javascript-$world" javascript "plugins/javascript/$world.js" "$world" "$lock"
     done

@@ -4,6 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 tests/setup.sh
+# Plugins are built by tests, too, with the Node.js that their compiler needs (plugins/build-interpreted.sh).
+if [ -x target/node/node ]; then export PATH=$PWD/target/node:$PATH; fi
 tests/setup.sh services
 trap 'tests/setup.sh stop' EXIT
 trap 'exit 130' INT TERM

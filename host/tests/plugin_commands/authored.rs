@@ -5,7 +5,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use super::stage::{Bench, fault, wrong};
+use super::stage::{Bench, Tool, fault, wrong};
 
 fn answer(output: &Output) -> anyhow::Result<Value> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -115,7 +115,7 @@ fn a_part_that_does_not_build_is_shown_and_leaves_the_old_components() -> anyhow
 
 #[test]
 fn what_is_missing_is_told_with_what_to_install() -> anyhow::Result<()> {
-    for (language, told) in [("javascript", "nodejs and npm"), ("python", "python3-venv")] {
+    for (language, told) in [("javascript", "npm install --prefix ~/node node@22"), ("python", "python3-venv")] {
         let bench = Bench::empty()?;
         bench.author("new", &["--language", language])?;
         let failed = bench.authors("build", &[]).env("PATH", bench.bundle()).output()?;
@@ -130,6 +130,46 @@ fn what_is_missing_is_told_with_what_to_install() -> anyhow::Result<()> {
     let empty = bench.author("build", &[])?;
     assert_eq!(empty.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&empty.stdout).contains("waybill plugin new"));
+    Ok(())
+}
+
+/// Debian 12's Node.js and a Python of yesterday: the version that is there, the one that is needed and where to get it, in place
+/// of a stack trace of the compiler's.
+#[test]
+fn tools_that_are_too_old_are_told_before_anything_is_installed() -> anyhow::Result<()> {
+    let cases: [(&str, &[Tool], &[&str]); 4] = [
+        (
+            "javascript",
+            &[("node", "echo v18.20.4"), ("npm", "echo 9.2.0")],
+            &["Node.js 18.20.4 does not run", "oxc-minify asks for ^20.19.0 || >=22.12.0", "node@22", "Debian 12"],
+        ),
+        (
+            "javascript",
+            &[("node", "echo v22.12.0")],
+            &["npm is needed for JavaScript and was not found", "Debian's package npm"],
+        ),
+        ("python", &[("python3", "echo 3.8.18")], &["Python 3.8.18", "3.9 or later", "python3-venv"]),
+        // Debian's python3 without python3-venv: it answers what its version is, and has no ensurepip.
+        (
+            "python",
+            &[("python3", "case $2 in *version_info*) echo 3.11.2 ;; *) exit 1 ;; esac")],
+            &["Python 3.11.2 has no venv with pip", "python3-venv"],
+        ),
+    ];
+    for (language, tools, told) in cases {
+        let bench = Bench::empty()?;
+        bench.author("new", &["--language", language])?;
+        let path = bench.tools(tools)?;
+        let kept = tempfile::tempdir()?;
+        let failed = bench.authors("build", &["--tools"]).arg(kept.path()).env("PATH", path).output()?;
+        let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+        assert_eq!(failed.status.code(), Some(1), "{language}: {said}");
+        for words in told {
+            assert!(said.contains(words), "{language}: {words:?} is not in: {said}");
+        }
+        assert_eq!(std::fs::read_dir(kept.path())?.count(), 0, "{language}: nothing was begun");
+        assert!(bench.unfinished()?.is_empty(), "{language}");
+    }
     Ok(())
 }
 

@@ -6,6 +6,9 @@ use std::process::{Command, Output};
 use anyhow::Context as _;
 use serde_json::Value;
 
+/// A program's name, and the shell script that stands for it.
+pub type Tool<'a> = (&'a str, &'a str);
+
 /// A bundle in a directory of its own.
 pub struct Bench {
     directory: tempfile::TempDir,
@@ -60,6 +63,18 @@ impl Bench {
 
     pub fn bundle(&self) -> PathBuf {
         self.directory.path().join(&self.name)
+    }
+
+    /// A directory with these tools and no other, for the PATH.
+    pub fn tools(&self, tools: &[Tool]) -> anyhow::Result<PathBuf> {
+        let directory = self.directory.path().join("bin");
+        std::fs::create_dir(&directory)?;
+        for (name, script) in tools {
+            let program = directory.join(name);
+            std::fs::write(&program, format!("#!/bin/sh\n{script}\n"))?;
+            std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+        }
+        Ok(directory)
     }
 
     /// Files that a build made and did not finish.

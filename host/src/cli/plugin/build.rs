@@ -4,6 +4,7 @@
 //! given their names: a bundle is never left with one part of today and one that could not be built.
 
 mod javascript;
+mod node;
 mod python;
 mod rust;
 mod steps;

@@ -2,19 +2,36 @@
 
 use std::path::Path;
 
+use semver::Version;
 use tokio::process::Command;
 
-use super::steps::{Fault, Steps, answers};
+use super::steps::{Fault, Steps, answers, says};
 use super::tools;
 use crate::cli::plugin::template::Part;
 
 /// The compiler without its script, whose first line holds the directory in which it was installed: caches are moved.
 const COMPONENTIZE: &str = "import sys; from componentize_py import script; sys.exit(script())";
 
+/// The oldest for which componentize-py has a package.
+const OLDEST: Version = Version::new(3, 9, 0);
+const VERSION: &str = "import sys; print('%d.%d.%d' % sys.version_info[:3])";
+
 pub(super) async fn build(steps: &Steps, bundle: &Path, part: Part, tools: &Path, into: &Path) -> Result<(), Fault> {
+    let Some(version) = says("python3", &["-c", VERSION]).await else {
+        return Err(anyhow::anyhow!(
+            "Python 3 with venv and pip is needed and was not found: install it (Debian's packages python3 and python3-venv)"
+        )
+        .into());
+    };
+    if version.parse::<Version>().is_ok_and(|version| version < OLDEST) {
+        return Err(anyhow::anyhow!(
+            "python3 is Python {version}, and componentize-py needs 3.9 or later: install it (Debian 12's packages python3 and python3-venv are 3.11) and put it first into the PATH"
+        )
+        .into());
+    }
     if !answers("python3", &["-c", "import venv, ensurepip"]).await {
         return Err(anyhow::anyhow!(
-            "Python 3 with venv and pip is needed and was not found: install it (Debian's package python3-venv)"
+            "Python {version} has no venv with pip: install them (Debian's package python3-venv)"
         )
         .into());
     }

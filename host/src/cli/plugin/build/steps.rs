@@ -73,12 +73,11 @@ impl Steps {
 
 /// True if the program is there and answers.
 pub(super) async fn answers(program: &str, arguments: &[&str]) -> bool {
-    let status = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .await;
-    status.is_ok_and(|status| status.success())
+    says(program, arguments).await.is_some()
+}
+
+/// What the program prints, without white space around it; `None` if it is not there, or fails.
+pub(super) async fn says(program: &str, arguments: &[&str]) -> Option<String> {
+    let done = Command::new(program).args(arguments).stdin(Stdio::null()).kill_on_drop(true).output().await.ok()?;
+    done.status.success().then(|| String::from_utf8_lossy(&done.stdout).trim().to_owned())
 }
