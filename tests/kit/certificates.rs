@@ -38,10 +38,10 @@ impl Authority {
 
     /// Signs a certificate for a server of these names or addresses.
     pub fn signed(&self, names: &[&str]) -> anyhow::Result<Identity> {
-        self.signed_for(names, LONG)
+        self.signed_for(names, &LONG)
     }
 
-    pub fn signed_for(&self, names: &[&str], valid: Range<OffsetDateTime>) -> anyhow::Result<Identity> {
+    pub fn signed_for(&self, names: &[&str], valid: &Range<OffsetDateTime>) -> anyhow::Result<Identity> {
         let key = KeyPair::generate()?;
         let certificate = parameters(names, valid)?.signed_by(&key, &self.0)?;
         Ok(Identity { certificate, key })
@@ -52,7 +52,7 @@ impl Identity {
     /// Signed by nobody else.
     pub fn self_signed(names: &[&str]) -> anyhow::Result<Self> {
         let key = KeyPair::generate()?;
-        let certificate = parameters(names, LONG)?.self_signed(&key)?;
+        let certificate = parameters(names, &LONG)?.self_signed(&key)?;
         Ok(Self { certificate, key })
     }
 
@@ -80,7 +80,7 @@ impl Identity {
     }
 }
 
-fn parameters(names: &[&str], valid: Range<OffsetDateTime>) -> anyhow::Result<CertificateParams> {
+fn parameters(names: &[&str], valid: &Range<OffsetDateTime>) -> anyhow::Result<CertificateParams> {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let mut parameters = CertificateParams::new(names)?;
     parameters.distinguished_name.push(DnType::CommonName, "a store");

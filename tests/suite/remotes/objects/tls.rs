@@ -55,8 +55,8 @@ async fn del_08_a_certificate_that_is_not_to_be_trusted_is_told_with_what_to_do_
     let ca_file = CaFile::new(&house.pem())?;
     let ours = Some(ca_file.path());
     let (past, future) = (datetime!(2020-01-01 0:00 UTC), datetime!(2100-01-01 0:00 UTC));
-    let expired = house.signed_for(&["localhost"], past..datetime!(2021-01-01 0:00 UTC))?;
-    let early = house.signed_for(&["localhost"], future..datetime!(2101-01-01 0:00 UTC))?;
+    let expired = house.signed_for(&["localhost"], &(past..datetime!(2021-01-01 0:00 UTC)))?;
+    let early = house.signed_for(&["localhost"], &(future..datetime!(2101-01-01 0:00 UTC)))?;
     for (identity, ca_file, words) in [
         (house.signed(&["store.example"])?, &ours, ["store.example", "not for localhost", "`store`"]),
         (house.signed(&["127.0.0.1"])?, &ours, ["127.0.0.1", "not for localhost", "`store`"]),
@@ -158,17 +158,14 @@ async fn del_08_what_answers_without_tls_is_told_and_hears_no_request() -> anyho
     ] {
         let (url, heard) = answering(answer).await?;
         let place = endpoint(&url, &keys, "in", Some(house.path()));
-        let sentence = match words {
-            Some(words) => {
-                let sentence = told(&place).await;
-                assert!(sentence.contains(words), "{sentence}");
-                sentence
-            }
-            None => {
-                let error = failed(&place).await;
-                assert!(matches!(error, ConnectError::Unreachable { .. }) && !error.needs_attention(), "{error:?}");
-                error.to_string()
-            }
+        let sentence = if let Some(words) = words {
+            let sentence = told(&place).await;
+            assert!(sentence.contains(words), "{sentence}");
+            sentence
+        } else {
+            let error = failed(&place).await;
+            assert!(matches!(error, ConnectError::Unreachable { .. }) && !error.needs_attention(), "{error:?}");
+            error.to_string()
         };
         let heard = heard.await??;
         assert_eq!(heard.first(), Some(&HANDSHAKE_RECORD), "{sentence}");
