@@ -10,4 +10,5 @@ mod gpg;
 mod refused;
 mod reload;
 mod settings;
+mod together;
 mod versions;
