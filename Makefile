@@ -36,6 +36,7 @@ lint: ## Formatting and lints; nothing is changed.
 	@cargo fmt --all --check
 	@cargo fmt --manifest-path plugins/openpgp-builder/Cargo.toml --check
 	@cargo clippy --workspace --all-targets -- -D warnings
+	@plugins/lint.sh
 
 clean-services: ## Stops the tests' PostgreSQL and removes its data.
 	@tests/setup.sh clean

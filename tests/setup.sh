@@ -4,7 +4,7 @@
 #   tests/setup.sh            packages that are missing, then the partners' servers and the plugins
 #   tests/setup.sh packages   only the packages: installs them as root, else says what to install
 #   tests/setup.sh plugins    only the plugins, into target/plugins
-#   tests/setup.sh servers    only the SFTP servers that are Python packages, into target/servers
+#   tests/setup.sh servers    only the servers that are Python packages, into target/servers
 #   tests/setup.sh services   starts the tests' PostgreSQL, if it does not run
 #   tests/setup.sh stop       stops it
 #   tests/setup.sh clean      stops it and removes its data
@@ -101,12 +101,12 @@ plugins() {
     if [ -d target/cache/waybill/compiled ]; then find target/cache/waybill/compiled -type f -mtime +7 -delete; fi
 }
 
-# SFTP servers that are Python packages, installed once for each list of them: the file `complete` comes last.
+# Servers that are Python packages, installed once for each list of them: the file `complete` comes last.
 servers() {
     local list=tests/servers/requirements.txt directory=target/servers/python digest
     digest=$(sha256sum <"$list")
     if [ "$(cat "$directory/complete" 2>/dev/null)" = "$digest" ]; then return; fi
-    step "installing AsyncSSH and Paramiko into $directory"
+    step "installing AsyncSSH, Paramiko and moto into $directory"
     rm -rf "$directory"
     mkdir -p "$directory"
     python3 -m venv "$directory"

@@ -9,7 +9,6 @@
 // | name               | the final name, over {key}, {date} (20260302) and {tenant}                                  | none: it must be set |
 // | done_file          | the done-file's name, over {final}, {final.stem}, {final.extension} and {key}               | no done-file         |
 // | done_content       | empty, or sha256: one line as sha256sum writes and checks it                                | empty                |
-// | server_digest      | yes or no: ask the server for a SHA-256, where it offers one                                | yes                  |
 // | look_again_seconds | when a later look is worth it                                                               | the host's intervals |
 
 import { write as log } from 'waybill:partner/log@0.2.0';
@@ -26,14 +25,13 @@ export function finalName(job) {
 
 /** What is under the final name before anything is sent. `look` reads, and cannot write. */
 export function baseline(job, name, look) {
-  return told(() => list(look, name, false));
+  return told(() => list(look, name));
 }
 
 /** Sends, publishes, adds the done-file, looks. Called once an attempt; `send` is the only handle that writes. */
 export function deliver(job, expected, before, auxiliary, look, send) {
   return told(() => {
     // Everything that a setting can get wrong shows before the first byte is sent.
-    const digest = asksForDigest(job);
     const done = doneFile(job, expected);
 
     send.send();
@@ -45,12 +43,12 @@ export function deliver(job, expected, before, auxiliary, look, send) {
     }
 
     // The file is published: from here on a failure is worth a note, and the look is worth more.
-    const auxiliary = [];
+    const written = [];
     const extra = [];
     if (done !== undefined) {
       try {
         send.put(done.name, done.bytes);
-        auxiliary.push(done.name);
+        written.push(done.name);
       } catch (thrown) {
         const { tag, val } = thrown.payload ?? thrown;
         if (tag === undefined || tag === 'stopped') {
@@ -60,34 +58,23 @@ export function deliver(job, expected, before, auxiliary, look, send) {
         extra.push({ name: 'done_file', value: `${tag}: ${val}` });
       }
     }
-    return { listing: list(look, expected.name, digest), acknowledgment: undefined, auxiliary, extra };
+    return { listing: list(look, expected.name), acknowledgment: undefined, auxiliary: written, extra };
   });
 }
 
 /** Looks again, for recovery and for late questions. It may be called at any time, in any process. */
 export function observe(job, expected, before, auxiliary, look) {
   return told(() => ({
-    listing: list(look, expected.name, asksForDigest(job)),
+    listing: list(look, expected.name),
     acknowledgment: undefined,
     againAfterSeconds: lookAgain(job),
     extra: [],
   }));
 }
 
-/** A look at one name. A server that will not compute a digest is no failure of the look. */
-function list(look, name, digest) {
-  const found = look.stat(name);
-  let sha256;
-  if (digest && found.tag === 'present' && found.val.kind === 'file') {
-    try {
-      sha256 = look.digest(name, 'sha256');
-    } catch (thrown) {
-      if (!['refused', 'forbidden'].includes(thrown.payload?.tag)) {
-        throw thrown;
-      }
-    }
-  }
-  return { name, found, sha256, extra: [] };
+/** A look at one name. The host reads files back and hashes them by itself. */
+function list(look, name) {
+  return { name, found: look.stat(name), sha256: undefined, extra: [] };
 }
 
 /** The done-file's name and bytes, where the settings want one. */
@@ -113,10 +100,6 @@ function doneFile(job, expected) {
 }
 
 // Settings.
-
-function asksForDigest(job) {
-  return ['yes', 'true'].includes(oneOf(job, 'server_digest', ['yes', 'no', 'true', 'false']));
-}
 
 function lookAgain(job) {
   const given = setting(job, 'look_again_seconds')?.trim();

@@ -9,7 +9,6 @@ and concludes from what it saw.
 | name               | the final name, over {key}, {date} (20260302) and {tenant}                    | none: it must be set |
 | done_file          | the done-file's name, over {final}, {final.stem}, {final.extension} and {key} | no done-file         |
 | done_content       | empty, or sha256: one line as sha256sum writes and checks it                  | empty                |
-| server_digest      | yes or no: ask the server for a SHA-256, where it offers one                  | yes                  |
 | look_again_seconds | when a later look is worth it                                                 | the host's intervals |
 """
 
@@ -21,9 +20,7 @@ from wit_world.imports import log
 from wit_world.imports.evidence import Listing, Observation, Receipt
 from wit_world.imports.remote import Found_Present, Reader, Writer
 from wit_world.imports.types import (
-    Failure_Forbidden,
     Failure_Invalid,
-    Failure_Refused,
     Failure_Stopped,
     FileFacts,
     Job,
@@ -45,14 +42,13 @@ class WitWorld(wit_world.WitWorld):
 
     def baseline(self, job: Job, final_name: str, look: Reader) -> Listing:
         """What is under the final name before anything is sent. `look` reads, and cannot write."""
-        return listing(look, final_name, digest=False)
+        return listing(look, final_name)
 
     def deliver(
         self, job: Job, expected: FileFacts, before: Listing, auxiliary: list[str], look: Reader, send: Writer
     ) -> Receipt:
         """Sends, publishes, adds the done-file, looks. Called once an attempt; `send` is the only handle that writes."""
         # Everything that a setting can get wrong shows before the first byte is sent.
-        digest = asks_for_digest(job)
         done = done_file(job, expected)
 
         send.send()
@@ -63,43 +59,35 @@ class WitWorld(wit_world.WitWorld):
             send.publish()
 
         # The file is published: from here on a failure is worth a note, and the look is worth more.
-        auxiliary: list[str] = []
+        written: list[str] = []
         extra: list[Setting] = []
         if done is not None:
             name, content = done
             try:
                 send.put(name, content)
-                auxiliary.append(name)
+                written.append(name)
             except Err as failed:
                 if isinstance(failed.value, Failure_Stopped):
                     raise
                 log.write(log.Level.WARN, f"the done-file was not written: {told(failed)}")
                 extra.append(Setting("done_file", told(failed)))
-        return Receipt(listing(look, expected.name, digest), acknowledgment=None, auxiliary=auxiliary, extra=extra)
+        return Receipt(listing(look, expected.name), acknowledgment=None, auxiliary=written, extra=extra)
 
     def observe(
         self, job: Job, expected: FileFacts, before: Listing | None, auxiliary: list[str], look: Reader
     ) -> Observation:
         """Looks again, for recovery and for late questions. It may be called at any time, in any process."""
         return Observation(
-            listing=listing(look, expected.name, asks_for_digest(job)),
+            listing=listing(look, expected.name),
             acknowledgment=None,
             again_after_seconds=look_again(job),
             extra=[],
         )
 
 
-def listing(look: Reader, name: str, digest: bool) -> Listing:
-    """A look at one name. A server that will not compute a digest is no failure of the look."""
-    found = look.stat(name)
-    sha256 = None
-    if digest and isinstance(found, Found_Present) and found.value.kind == "file":
-        try:
-            sha256 = look.digest(name, "sha256")
-        except Err as failed:
-            if not isinstance(failed.value, (Failure_Refused, Failure_Forbidden)):
-                raise
-    return Listing(name, found, sha256, extra=[])
+def listing(look: Reader, name: str) -> Listing:
+    """A look at one name. The host reads files back and hashes them by itself."""
+    return Listing(name, look.stat(name), sha256=None, extra=[])
 
 
 def done_file(job: Job, expected: FileFacts) -> tuple[str, bytes] | None:
@@ -124,10 +112,6 @@ def done_file(job: Job, expected: FileFacts) -> tuple[str, bytes] | None:
 
 
 # Settings.
-
-
-def asks_for_digest(job: Job) -> bool:
-    return one_of(job, "server_digest", ["yes", "no", "true", "false"]) in ("yes", "true")
 
 
 def look_again(job: Job) -> int | None:

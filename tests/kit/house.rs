@@ -319,6 +319,22 @@ impl House {
         .await
     }
 
+    /// Moves pauses and delays into the past, as time would, until the job has ended.
+    pub async fn until_woken(&self, job: Uuid) -> anyhow::Result<Job> {
+        wait::until("the job to end", async || {
+            for statement in [
+                "UPDATE destinations SET paused_at = paused_at - interval '1 hour', paused_until = paused_until - interval '1 hour'",
+                "UPDATE outbox_claims SET ready_at = clock_timestamp() WHERE ready_at > clock_timestamp()",
+                "UPDATE wakeups SET ready_at = clock_timestamp() WHERE ready_at > clock_timestamp()",
+            ] {
+                sqlx::query(statement).execute(&self.admin).await?;
+            }
+            let job = self.job(job).await?;
+            Ok(job.status.is_terminal().then_some(job))
+        })
+        .await
+    }
+
     /// A worker of its own name, with its own pools and sessions.
     pub async fn worker(&self) -> anyhow::Result<Running> {
         self.worker_named(&format!("worker-{}", Uuid::new_v4().simple())).await

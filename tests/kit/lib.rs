@@ -3,9 +3,11 @@
 //! The servers come from [`waybill::embedded`]; nothing here is a second way to start them. Fixtures return
 //! `anyhow::Result`, so that a broken fixture tells why, and clean up when dropped.
 
+pub mod certificates;
 pub mod database;
 pub mod failover;
 pub mod house;
+pub mod moto;
 pub mod object_store;
 pub mod operations;
 pub mod partner_server;
@@ -19,6 +21,7 @@ pub mod wait;
 
 pub use database::Database;
 pub use house::{House, Plan, Reach};
+pub use moto::Moto;
 pub use object_store::ObjectStore;
 pub use operations::Operation;
 pub use partner_server::{PartnerServer, Product};

@@ -3,6 +3,7 @@
 //! `tests/setup.sh` installs them. None is a service of the machine: each runs with a configuration written here, and ends
 //! with its handle, or with the thread that started it.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
@@ -98,30 +99,45 @@ impl PartnerServer {
 impl Product {
     fn command(self, own: &Path, files: &Path, port: u16) -> anyhow::Result<Command> {
         let key = own.join("host_key");
-        // Ends with the thread that starts it, also where a test is killed.
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "--"]);
-        match self {
+        Ok(match self {
             Self::ProFtpd => {
                 let configuration = proftpd(own, files, port)?;
-                command.args(["/usr/sbin/proftpd", "--nodaemon", "--quiet", "--config"]).arg(configuration);
+                let mut command = bound_to_the_test("/usr/sbin/proftpd");
+                command.args(["--nodaemon", "--quiet", "--config"]).arg(configuration);
+                command
             }
             Self::AsyncSsh | Self::ParamikoStub => {
-                let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-                let script = if self == Self::AsyncSsh { "asyncssh_partner.py" } else { "paramiko_partner.py" };
-                command.arg(tests.with_file_name("target/servers/python/bin/python")).arg("-B");
-                command.arg(tests.join("servers").join(script)).arg(port.to_string()).arg(key).arg(files);
+                let mut command =
+                    python(if self == Self::AsyncSsh { "asyncssh_partner.py" } else { "paramiko_partner.py" });
+                command.arg(port.to_string()).arg(key).arg(files);
+                command
             }
             Self::Rclone => {
+                let mut command = bound_to_the_test("rclone");
                 command.env("RCLONE_USER", ssh::USER).env("RCLONE_PASS", ssh::PASSWORD);
-                command.args(["rclone", "serve", "sftp"]).arg(files).args(["--addr", &format!("127.0.0.1:{port}")]);
+                command.args(["serve", "sftp"]).arg(files).args(["--addr", &format!("127.0.0.1:{port}")]);
                 command.arg("--key").arg(key).arg("--config").arg(own.join("rclone.conf"));
                 // Without it the keys of whoever runs the test would be let in.
                 command.args(["--authorized-keys", ""]).arg("--cache-dir").arg(own.join("cache"));
+                command
             }
-        }
-        Ok(command)
+        })
     }
+}
+
+/// A program that ends with the thread that starts it, also where a test is killed.
+fn bound_to_the_test(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command
+}
+
+/// A script of `tests/servers`, with the packages that `tests/setup.sh` installs.
+pub(crate) fn python(script: &str) -> Command {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut command = bound_to_the_test(tests.with_file_name("target/servers/python/bin/python"));
+    command.arg("-B").arg(tests.join("servers").join(script));
+    command
 }
 
 /// One account, with the rights of whoever runs the test.
@@ -171,7 +187,7 @@ async fn make_host_key(own: &Path) -> anyhow::Result<String> {
 }
 
 /// A file for its owner's eyes only.
-fn private(path: &Path, text: &str) -> anyhow::Result<()> {
+pub(crate) fn private(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text)?;
     Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o600))?)
 }

@@ -16,6 +16,8 @@ use crate::remote::{self, Names, Session};
 pub(super) struct Seen {
     pub look: Listing,
     pub answer: Before,
+    /// Why it cannot be told, where that was not the look itself.
+    unclear: Option<String>,
 }
 
 /// Looks at the final name and decides.
@@ -37,12 +39,13 @@ pub(super) async fn look(
     let acknowledged = match original_acknowledged(work, record, session, history).await {
         Ok(acknowledged) => acknowledged,
         Err(why) => {
-            tracing::warn!(job = %work.job.id, why, "what the partner says of the original is not known; nothing is sent");
-            return Seen { answer: Before::CannotTell, look };
+            let unclear =
+                Some(format!("What the partner says of the original is not known ({why}); nothing was sent."));
+            return Seen { answer: Before::CannotTell, look, unclear };
         }
     };
     let facts = compare::before(&look, intent, original, acknowledged, history.last.as_ref(), contract);
-    Seen { answer: before_sending(&facts), look }
+    Seen { answer: before_sending(&facts), look, unclear: None }
 }
 
 /// What the partner says about the original of a replacement, read by the host itself. An error where its record or the
@@ -101,6 +104,9 @@ async fn original_acknowledged(
 impl Seen {
     /// The answer and what was seen, in words.
     pub fn cause(&self) -> String {
+        if let Some(unclear) = &self.unclear {
+            return unclear.clone();
+        }
         let seen = match &self.look.found {
             Found::Absent => "no file".to_owned(),
             Found::Present(entry) => {

@@ -38,13 +38,14 @@ struct Baseline {
 pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Session, prepared: &Prepared) -> End {
     // Before the baseline, which lists anew what this leaves.
     match earlier::close(work, record.as_ref(), session, &prepared.place).await {
-        Ok(true) => settle(work).await,
+        // Whole, however long: what is listed within it would pass for fact.
+        Ok(true) => tokio::time::sleep(work.bundle.manifest.contract.settle.unwrap_or_default()).await,
         Ok(false) => {}
         Err(why) => return never_sent(record.as_ref(), why).await,
     }
     let baseline = match baseline(work, record.as_ref(), session, prepared).await {
         Ok(baseline) => baseline,
-        Err(end) => return End::Delivered(end),
+        Err(end) => return end,
     };
     let form = match form(work, record.as_ref(), session, prepared, baseline.overwrite).await {
         Ok(form) => form,
@@ -76,7 +77,15 @@ pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Ses
     let began = Instant::now();
     let called = work
         .bundle
-        .deliver(&work.destination, &work.job, &prepared.expected, &baseline.look, reader, writer.clone())
+        .deliver(
+            &work.destination,
+            &work.job,
+            &prepared.expected,
+            &baseline.look,
+            reader,
+            writer.clone(),
+            &prepared.handed,
+        )
         .await;
     // A call that was dropped leaves its remote operation running: the journal is read when that has ended.
     let sending = writer.outcome(PATIENCE).await;
@@ -89,18 +98,14 @@ pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Ses
     if sending.publish.is_some() {
         settle(work).await;
     }
+    let since_answer = answered.elapsed();
     let looks = look::at_the_end(work, session, &names, baseline.acknowledgments.as_deref(), &sending).await;
-    let waited = Waited { since_began: began.elapsed(), since_answer: answered.elapsed() };
+    let waited = Waited { since_began: began.elapsed(), since_answer };
     end(work, record.as_ref(), &writer, &baseline, prepared, sending, receipt, looks, waited).await
 }
 
 /// Lists, has it recorded with the name that the temporary file will have, and decides whether to send at all.
-async fn baseline(
-    work: &Work,
-    record: &dyn Record,
-    session: &Session,
-    prepared: &Prepared,
-) -> Result<Baseline, Delivered> {
+async fn baseline(work: &Work, record: &dyn Record, session: &Session, prepared: &Prepared) -> Result<Baseline, End> {
     // Without the record of the others nothing under the final name is identified, which is the cautious side.
     let history = record.history(&prepared.place).await.unwrap_or_else(|_| KeyHistory::unreadable());
     let seen = before::look(work, record, session, &prepared.expected.name, &history).await;
@@ -122,15 +127,15 @@ async fn baseline(
     };
     if let Err(error) = record.append(&evidence).await {
         tracing::error!(job = %work.job.id, attempt = %work.job.attempt, %error, "the baseline could not be recorded; nothing is sent");
-        return Err(Delivered::Concluded(Conclusion::NotDelivered(NotDeliveredProof::NeverSent)));
+        return Err(End::Delivered(Delivered::Concluded(Conclusion::NotDelivered(NotDeliveredProof::NeverSent))));
     }
     match seen.answer {
         Before::Go | Before::GoOver => {
             Ok(Baseline { overwrite: seen.answer == Before::GoOver, look: seen.look, acknowledgments, evidence })
         }
-        Before::FinalNameOccupied => Err(Delivered::Occupied { cause: seen.cause() }),
-        Before::OriginalDelivered => Err(Delivered::OriginalThere { cause: seen.cause() }),
-        Before::CannotTell => Err(Delivered::Concluded(Conclusion::NotDelivered(NotDeliveredProof::NeverSent))),
+        Before::FinalNameOccupied => Err(End::Delivered(Delivered::Occupied { cause: seen.cause() })),
+        Before::OriginalDelivered => Err(End::Delivered(Delivered::OriginalThere { cause: seen.cause() })),
+        Before::CannotTell => Err(never_sent(record, seen.cause()).await),
     }
 }
 
@@ -200,9 +205,11 @@ async fn settle(work: &Work) {
     }
 }
 
-/// Monotonic times of this process. They only make a conclusion more cautious: the record's own times are later.
+/// Monotonic times of this process, each taken on its cautious side.
 struct Waited {
+    /// From before the first byte until after the last look: a file may have come and gone within it.
     since_began: Duration,
+    /// From the publish's answer until before the first look: no look was later than this, at the least.
     since_answer: Duration,
 }
 

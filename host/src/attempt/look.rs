@@ -23,9 +23,6 @@ const RECONNECT_WITHIN: Duration = Duration::from_secs(20);
 /// Acknowledgment files that are listed at most. Where more are there, none counts as new or as read.
 const MOST_LISTED: u32 = 1000;
 
-/// New ones that are read at most; a partner writes one for each delivery.
-const MOST_READ: usize = 64;
-
 /// What the looks at the end of an attempt showed.
 pub(super) struct Looks {
     final_name: Listing,
@@ -143,9 +140,14 @@ pub async fn acknowledgment_that_weighs_most(
     let reader = Reader::new(session.clone(), Arc::clone(names), CancellationToken::new());
     let mut best = None;
     let listed = listed(&reader).await?;
-    for name in listed.into_iter().filter(|name| !there_before.contains(name)).take(MOST_READ) {
+    for name in listed.into_iter().filter(|name| !there_before.contains(name)) {
         let most = u32::try_from(MAX_BYTES + 1).unwrap_or(u32::MAX);
-        let bytes = reader.read(&name, 0, most).await.map_err(|error| error.to_string())?;
+        let bytes = match reader.answer(&name, most).await {
+            Ok(bytes) => bytes,
+            // It went away since it was listed.
+            Err(refusal) if refusal.says_absent() => continue,
+            Err(error) => return Err(format!("the partner's answer {name:?} cannot be read: {error}")),
+        };
         let file = File {
             name: &name,
             bytes: &bytes,

@@ -48,15 +48,15 @@ pub struct Work {
 
 /// Runs the attempt and makes its terminal write. The answer is for logs and tests; the row is what counts.
 pub async fn run(work: &Work, record: Arc<dyn Record>) -> Terminal {
-    let file = match prepare::build(work).await {
-        Ok(file) => file,
+    let built = match prepare::build(work).await {
+        Ok(built) => built,
         Err(end) => return record.finish(&end).await,
     };
     let session = match prepare::reach(work).await {
         Ok(session) => session,
         Err(end) => return record.finish(&end).await,
     };
-    let end = match prepare::authorized(work, record.as_ref(), &session, file).await {
+    let end = match prepare::authorized(work, record.as_ref(), &session, built).await {
         Ok(prepared) => deliver::deliver(work, &record, &session, &prepared).await,
         Err(end) => end,
     };

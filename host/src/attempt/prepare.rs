@@ -11,15 +11,18 @@ use super::record::{Authorization, End, Place, Record, Release};
 use super::{StopReason, Work};
 use crate::job::facts::FileFacts;
 use crate::job::names::{self, Parts};
+use crate::job::remedy::Remedy;
 use crate::job::status::FailureReason;
 use crate::job::verdict::Before;
-use crate::plugin::CallError;
+use crate::plugin::{Built, CallError, Handed};
 use crate::remote::{Names, Reader, Session};
 use crate::spool::SpoolFile;
 
 /// What cutoff 2 authorized.
 pub(super) struct Prepared {
     pub file: SpoolFile,
+    /// What the builder was handed.
+    pub handed: Arc<Handed>,
     pub expected: FileFacts,
     /// All names that this attempt may touch.
     pub names: Arc<Names>,
@@ -32,29 +35,32 @@ pub(super) async fn authorized(
     work: &Work,
     record: &dyn Record,
     session: &Session,
-    file: SpoolFile,
+    built: Built,
 ) -> Result<Prepared, End> {
     let name = name(work).await?;
+    let Built { file, handed, .. } = built;
     let expected = FileFacts { name, bytes: file.bytes(), sha256: file.sha256() };
     let names = Arc::new(mint(work, &expected.name)?);
     let place = place(work, session, &expected.name);
-    let prepared = Prepared { file, expected, names, place };
+    let prepared = Prepared { file, handed, expected, names, place };
     list(work, record, session, &prepared).await?;
     authorize(record, &prepared).await?;
     Ok(prepared)
 }
 
-pub(super) async fn build(work: &Work) -> Result<SpoolFile, End> {
+pub(super) async fn build(work: &Work) -> Result<Built, End> {
     let limit_bytes = work.bundle.manifest.limits.output_bytes();
-    let draft =
-        work.means.spool.create(limit_bytes).map_err(|error| failed(FailureReason::BuildFailed, error.to_string()))?;
+    let draft = work
+        .means
+        .spool
+        .create(limit_bytes)
+        .map_err(|error| End::Released(Release::Host { why: error.to_string(), remedy: Remedy::AnotherAttempt }))?;
     match work.bundle.build(&work.destination, &work.job, draft, work.stop.token()).await {
         Ok(built) => {
             tracing::info!(job = %work.job.id, attempt = %work.job.attempt, rows = built.rows, bytes = built.file.bytes(), "file built");
-            Ok(built.file)
+            Ok(built)
         }
-        Err(CallError::Stopped) => Err(stopped(work, "building")),
-        Err(error) => Err(failed(FailureReason::BuildFailed, error.to_string())),
+        Err(error) => Err(unprepared(work, "building", error)),
     }
 }
 
@@ -71,11 +77,8 @@ pub(super) async fn reach(work: &Work) -> Result<Session, End> {
 
 /// The plugin's final name, held against the manifest's pattern.
 async fn name(work: &Work) -> Result<String, End> {
-    let name = match work.bundle.final_name(&work.destination, &work.job, work.stop.token()).await {
-        Ok(name) => name,
-        Err(CallError::Stopped) => return Err(stopped(work, "naming")),
-        Err(error) => return Err(failed(FailureReason::BuildFailed, error.to_string())),
-    };
+    let name = work.bundle.final_name(&work.destination, &work.job, work.stop.token()).await;
+    let name = name.map_err(|error| unprepared(work, "naming", error))?;
     names::check_name(&name).map_err(|error| failed(FailureReason::BuildFailed, error.to_string()))?;
     let pattern = &work.bundle.manifest.names.final_name;
     let parts = Parts { key: &work.job.delivery_key, ..Parts::default() };
@@ -116,11 +119,13 @@ async fn list(work: &Work, record: &dyn Record, session: &Session, prepared: &Pr
     // The plugin's own baseline is a report. Asking for it before cutoff 2 finds a plugin that traps there while
     // nothing has left the process.
     let reader = Reader::new(session.clone(), Arc::clone(&prepared.names), work.stop.token().clone());
-    match work.bundle.baseline(&work.destination, &work.job, &prepared.expected.name, reader, work.stop.token()).await {
-        Ok(_) => Ok(()),
-        Err(CallError::Stopped) => Err(stopped(work, "listing")),
-        Err(error) => Err(failed(FailureReason::BuildFailed, error.to_string())),
-    }
+    let name = &prepared.expected.name;
+    let listed = work.bundle.baseline(&work.destination, &work.job, name, reader, work.stop.token()).await;
+    listed.map(drop).map_err(|error| match unprepared(work, "listing", error) {
+        // The line was cut under it, which is no fault of the plugin's and none of the job's.
+        End::Failed { cause, .. } if !session.is_usable() => End::Released(Release::LookFailed { why: cause }),
+        end => end,
+    })
 }
 
 async fn authorize(record: &dyn Record, prepared: &Prepared) -> Result<(), End> {
@@ -168,6 +173,20 @@ fn place(work: &Work, session: &Session, name: &str) -> Place {
         directory: if folder.is_empty() { root.to_owned() } else { format!("{root}/{folder}") },
         last_part: last.to_owned(),
         reused: work.bundle.manifest.contract.names_reused,
+    }
+}
+
+/// A call before cutoff 2 that brought no result. What the plugin or its input did wrong fails the same way again; what the
+/// host could not do is no failure of the job.
+fn unprepared(work: &Work, during: &'static str, error: CallError) -> End {
+    match error {
+        CallError::Stopped => stopped(work, during),
+        CallError::Host { what, remedy } => End::Released(Release::Host { why: what, remedy }),
+        CallError::Failed { .. }
+        | CallError::Trapped { .. }
+        | CallError::TimedOut { .. }
+        | CallError::Limit { .. }
+        | CallError::Broke { .. } => failed(FailureReason::BuildFailed, error.to_string()),
     }
 }
 

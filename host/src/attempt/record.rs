@@ -6,6 +6,7 @@ use uuid::Uuid;
 use crate::job::evidence::{Answer, Evidence};
 use crate::job::facts::FileFacts;
 use crate::job::on_record::AttemptOnRecord;
+use crate::job::remedy::Remedy;
 use crate::job::status::{FailureReason, Status};
 use crate::job::verdict::Conclusion;
 use crate::remote::{ConnectError, Fence, Journal, Proof, ServerFacts};
@@ -154,6 +155,11 @@ pub enum Release {
     /// The partner's server went silent while we looked.
     LookFailed {
         why: String,
+    },
+    /// Nothing is wrong with the job: the tenant's data, or a place for the file, could not be had.
+    Host {
+        why: String,
+        remedy: Remedy,
     },
     ShuttingDown,
 }

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::Ended;
 use super::output::Output;
+use super::words::words;
 use crate::app;
 use crate::config::Config;
 use crate::job::status::Role;
@@ -42,7 +43,7 @@ pub(super) struct Accept {
     #[arg(long, value_name = "WORDS")]
     lost: String,
     /// Who says so.
-    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO")]
+    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO", value_parser = words)]
     accepted_by: String,
     /// No publish fence was lost: that none is recorded proves again that nothing was published.
     #[arg(long)]

@@ -6,6 +6,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::output::Output;
+use super::words::words;
 use super::{Ended, explain};
 use crate::app;
 use crate::config::Config;
@@ -35,7 +36,7 @@ pub(super) struct Resume {
     #[arg(long, env = "WAYBILL_TENANT")]
     tenant: Uuid,
     /// Who says so; it is recorded with what was found.
-    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO")]
+    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO", value_parser = words)]
     resumed_by: String,
 }
 

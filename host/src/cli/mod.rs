@@ -13,6 +13,7 @@ mod output;
 mod partner;
 mod plugin;
 mod serve;
+mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

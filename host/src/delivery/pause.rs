@@ -1,7 +1,8 @@
-//! What a failed connection means for the destination: it is paused, or waits for a person.
+//! What a failed connection means for the destination, to its partner or to its tenant's database: it is paused, or waits for a
+//! person.
 //!
 //! An unreachable endpoint pauses its destination with a growing delay, and one job at a time probes it; a key or a
-//! credential that is refused needs a person. Policy reads both. What cannot be recorded here is only logged: the job
+//! credential that is refused, or is not there, needs a person. Policy reads both. What cannot be recorded here is only logged: the job
 //! itself was handed back with a wake-up of its own.
 
 use uuid::Uuid;

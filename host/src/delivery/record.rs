@@ -17,6 +17,7 @@ use crate::job::contract::Contract;
 use crate::job::evidence::{Answer, Evidence, PublishForm};
 use crate::job::facts::FileFacts;
 use crate::job::on_record::AttemptOnRecord;
+use crate::job::remedy::Remedy;
 use crate::job::status::{FailureReason, Status};
 use crate::job::verdict::Conclusion;
 use crate::remote::{Fence, FenceRefused, Journal, Proof, ServerFacts};
@@ -302,6 +303,14 @@ impl JobRecord {
                 self.pauses.unreachable(self.destination, self.job).await;
                 (why.clone(), self.backoff())
             }
+            Release::Host { why, remedy } => {
+                match remedy {
+                    Remedy::Person => self.pauses.needs_attention(self.destination, why).await,
+                    Remedy::Reachable => self.pauses.unreachable(self.destination, self.job).await,
+                    Remedy::AnotherAttempt => {}
+                }
+                (why.clone(), self.backoff())
+            }
             // Nothing is wrong with the partner: another host may go on at once.
             Release::ShuttingDown => ("the host is shutting down".to_owned(), Duration::ZERO),
         };
@@ -392,7 +401,7 @@ fn in_words(end: &End) -> String {
         End::Stopped { during } => format!("stopped while {during}"),
         End::Failed { reason, cause } => format!("{reason}: {cause}"),
         End::Released(Release::Partner(error)) => error.to_string(),
-        End::Released(Release::LookFailed { why }) | End::Nothing { why } => why.clone(),
+        End::Released(Release::LookFailed { why } | Release::Host { why, .. }) | End::Nothing { why } => why.clone(),
         End::Released(Release::ShuttingDown) => "the host is shutting down".to_owned(),
         End::Delivered(Delivered::Concluded(conclusion)) => conclusion.sentence().to_owned(),
         End::Delivered(Delivered::Occupied { cause } | Delivered::OriginalThere { cause }) => cause.clone(),

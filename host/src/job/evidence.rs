@@ -63,7 +63,7 @@ pub enum Evidence {
     /// The recorded baseline: the listing of the final name after cutoff 2 and before any byte is sent.
     Baseline {
         look: Listing,
-        /// The name that the host minted for the temporary file; none for exclusive create.
+        /// The name that the host minted for the temporary file. A form that needs none leaves it unused.
         temporary: Option<String>,
         /// Acknowledgment files that were there already; they say nothing of this attempt. `None`: none are agreed, or
         /// they could not be listed, so that none found later was shown to be new.

@@ -9,5 +9,6 @@ pub mod facts;
 pub mod model;
 pub mod names;
 pub mod on_record;
+pub mod remedy;
 pub mod status;
 pub mod verdict;

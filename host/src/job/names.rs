@@ -6,16 +6,22 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One piece of a pattern.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
-    Text(String),
+/// A word in braces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placeholder {
     Key,
     Attempt,
     Final,
     FinalStem,
     FinalExtension,
     FinalName,
+}
+
+/// One piece of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Placeholder(Placeholder),
     Any,
 }
 
@@ -68,15 +74,10 @@ impl TryFrom<String> for NamePattern {
             let Some((name, after)) = inside.split_once('}') else {
                 return Err(NameError::UnclosedBrace { pattern: text.clone() });
             };
-            pieces.push(match name {
-                "key" => Piece::Key,
-                "attempt" => Piece::Attempt,
-                "final" => Piece::Final,
-                "final.stem" => Piece::FinalStem,
-                "final.extension" => Piece::FinalExtension,
-                "final.name" => Piece::FinalName,
-                other => {
-                    return Err(NameError::UnknownPlaceholder { pattern: text.clone(), placeholder: other.to_owned() });
+            pieces.push(match Placeholder::named(name) {
+                Some(placeholder) => Piece::Placeholder(placeholder),
+                None => {
+                    return Err(NameError::UnknownPlaceholder { pattern: text.clone(), placeholder: name.to_owned() });
                 }
             });
             rest = after;
@@ -108,13 +109,13 @@ impl NamePattern {
 
     /// True if names of different attempts differ.
     pub fn names_the_attempt(&self) -> bool {
-        self.pieces.contains(&Piece::Attempt)
+        self.pieces.contains(&Piece::Placeholder(Placeholder::Attempt))
     }
 
     /// True if names of different delivery keys differ: it carries the key, or the whole final name. A part of that may be without
     /// the key.
     pub fn names_the_key(&self) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece, Piece::Key | Piece::Final))
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Placeholder(Placeholder::Key | Placeholder::Final)))
     }
 
     /// The one name that the pattern stands for.
@@ -152,9 +153,9 @@ impl NamePattern {
         self.pieces.is_empty()
     }
 
-    /// True if the name is one that the pattern stands for.
+    /// True if the name is one that the pattern stands for, or that of the directory itself. One that no file may have is none.
     pub fn matches(&self, name: &str, parts: Parts<'_>) -> bool {
-        matches_pieces(&self.pieces, name, parts)
+        (name.is_empty() || check_name(name).is_ok()) && matches_pieces(&self.pieces, name, parts)
     }
 }
 
@@ -170,29 +171,69 @@ impl Piece {
     fn stands_for<'a>(&'a self, parts: Parts<'a>) -> &'a str {
         match self {
             Self::Text(text) => text,
+            Self::Placeholder(placeholder) => placeholder.stands_for(parts),
+            Self::Any => "",
+        }
+    }
+}
+
+impl Placeholder {
+    /// The one that is written so between braces.
+    pub fn named(word: &str) -> Option<Self> {
+        match word {
+            "key" => Some(Self::Key),
+            "attempt" => Some(Self::Attempt),
+            "final" => Some(Self::Final),
+            "final.stem" => Some(Self::FinalStem),
+            "final.extension" => Some(Self::FinalExtension),
+            "final.name" => Some(Self::FinalName),
+            _ => None,
+        }
+    }
+
+    /// What it is replaced by.
+    pub fn stands_for(self, parts: Parts<'_>) -> &str {
+        match self {
             Self::Key => parts.key,
             Self::Attempt => parts.attempt,
             Self::Final => parts.final_name,
             Self::FinalStem => split_extension(parts.final_name).0,
             Self::FinalExtension => split_extension(parts.final_name).1,
             Self::FinalName => parts.final_name.rsplit_once('/').map_or(parts.final_name, |(_, last)| last),
-            Self::Any => "",
         }
     }
 }
 
+/// Goes back to the last star only: an earlier one that took more would leave less for what follows it. So a partner's or a
+/// guest's name costs its length times the pattern's, whatever both are.
 fn matches_pieces(pieces: &[Piece], name: &str, parts: Parts<'_>) -> bool {
-    match pieces.split_first() {
-        None => name.is_empty(),
-        Some((Piece::Any, rest)) => {
-            let reach = name.find('/').unwrap_or(name.len());
-            (0..=reach)
-                .filter(|at| name.is_char_boundary(*at))
-                .any(|at| name.get(at..).is_some_and(|tail| matches_pieces(rest, tail, parts)))
+    let (mut left, mut to_match) = (name, pieces);
+    // What follows the last star, and what is left of the name where that star ends.
+    let mut star: Option<(&[Piece], &str)> = None;
+    loop {
+        match to_match.split_first() {
+            None if left.is_empty() => return true,
+            Some((Piece::Any, rest)) => {
+                star = Some((rest, left));
+                to_match = rest;
+                continue;
+            }
+            Some((piece, rest)) => {
+                if let Some(tail) = left.strip_prefix(piece.stands_for(parts)) {
+                    (left, to_match) = (tail, rest);
+                    continue;
+                }
+            }
+            None => {}
         }
-        Some((piece, rest)) => {
-            name.strip_prefix(piece.stands_for(parts)).is_some_and(|tail| matches_pieces(rest, tail, parts))
+        // A star takes one character more, but no folder's end.
+        let Some((after, ends)) = star else { return false };
+        let mut characters = ends.chars();
+        if characters.next().is_none_or(|character| character == '/') {
+            return false;
         }
+        (left, to_match) = (characters.as_str(), after);
+        star = Some((after, left));
     }
 }
 
@@ -260,6 +301,33 @@ mod tests {
         assert!(ack.matches("ack/k-1-accepted.txt", PARTS));
         assert!(!ack.matches("ack/k-2-accepted.txt", PARTS));
         assert!(!ack.matches("ack/k-1-a/b.txt", PARTS), "a star does not cross folders");
+        for (pattern, name, matches) in [
+            ("*", "a", true),
+            ("*", "", true),
+            ("*/*", "a/b", true),
+            ("*/*", "a", false),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "abc", true),
+            ("a*b*c", "a-c-b", false),
+            ("*b", "abab", true),
+            ("*ab/*", "ab-ab/x", true),
+            ("*ab/*b", "ab/ab/b", false),
+            ("ü*ö", "üäö", true),
+        ] {
+            assert_eq!(NamePattern::parse(pattern).unwrap().matches(name, PARTS), matches, "{pattern:?} {name:?}");
+        }
+    }
+
+    #[test]
+    fn bad_input_a_name_costs_its_length_however_many_stars_there_are() {
+        let many = NamePattern::parse("ack/*_*_*_*_*_*_*_*.xml").unwrap();
+        // With every star tried at every place this would take longer than anybody waits.
+        let long = format!("ack/{}", "_".repeat(250));
+        assert!(!many.matches(&long, PARTS) && many.matches(&format!("{long}.xml"), PARTS));
+        // What no file may be called is no answer of a partner's, and is not even looked through.
+        for name in [format!("ack/{}.xml", "_".repeat(1 << 20)), "ack/_______\0.xml".to_owned()] {
+            assert!(!many.matches(&name, PARTS), "{} bytes", name.len());
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::manifest::Manifest;
 use super::measure::Usage;
 use super::reported::{Reported, bounded_name};
 use super::versions::{BuilderWorld, Delivery, DestinationWorld};
-use super::worlds::{self, About, State};
+use super::worlds::{self, About, Handed, State};
 use crate::job::facts::{FileFacts, Listing};
 use crate::job::model::ClaimedJob;
 use crate::job::names::{Parts, check_name};
@@ -47,6 +47,8 @@ pub struct Built {
     pub file: SpoolFile,
     /// As the builder counted them.
     pub rows: u64,
+    /// For `deliver`, whose words are kept free of it.
+    pub handed: Arc<Handed>,
 }
 
 impl std::fmt::Debug for Bundle {
@@ -88,11 +90,11 @@ impl Bundle {
             (store, outcome)
         })
         .await?;
-        let Some(draft) = state.into_draft() else {
-            return Err(CallError::Host { what: "the built file is gone".to_owned() });
+        let Some((draft, handed)) = state.into_built() else {
+            return Err(CallError::host("the built file is gone"));
         };
-        let file = draft.finish().await.map_err(|error| CallError::Host { what: error.to_string() })?;
-        Ok(Built { file, rows })
+        let file = draft.finish().await.map_err(|error| CallError::host(error.to_string()))?;
+        Ok(Built { file, rows, handed })
     }
 
     /// The final name for a job, checked against the manifest's pattern.
@@ -143,7 +145,9 @@ impl Bundle {
         Err(CallError::Broke { what: format!("asked to list {final_name:?} it listed {:?}", listing.at) })
     }
 
-    /// Sends and publishes: the only call with a writer, after cutoff 2. No stop request ends it.
+    /// Sends and publishes: the only call with a writer, after cutoff 2. No stop request ends it. What it says is kept without
+    /// what the job's builder was handed: a partner's answer may quote it.
+    #[expect(clippy::too_many_arguments, reason = "the one call that brings everything of an attempt together")]
     pub async fn deliver(
         &self,
         destination: &Destination,
@@ -152,12 +156,14 @@ impl Bundle {
         before: &Listing,
         reader: Reader,
         writer: Writer,
+        handed: &Arc<Handed>,
     ) -> Result<Reported, CallError> {
         let delivery = delivery(destination, job, expected, &reader)?;
         let before = worlds::guest_listing(before);
         let bounds = Bounds { timeout: self.manifest.limits.deliver(), stop: None };
         let world = self.destination_world()?;
-        let (_, receipt) = run(self.store(self.state("deliver", destination, job)), bounds, |mut store| async move {
+        let state = self.state("deliver", destination, job).after(handed);
+        let (state, mut receipt) = run(self.store(state), bounds, |mut store| async move {
             let outcome = async {
                 let look = store.data_mut().lend(reader)?;
                 let send: Resource<Writer> = store.data_mut().lend(writer)?;
@@ -167,6 +173,10 @@ impl Bundle {
             (store, outcome)
         })
         .await?;
+        state.clean(&mut receipt.extra);
+        if let Some(acknowledgment) = &mut receipt.acknowledgment {
+            state.clean(&mut acknowledgment.extra);
+        }
         Ok(worlds::receipt(receipt))
     }
 
@@ -197,7 +207,7 @@ impl Bundle {
     }
 
     fn destination_world(&self) -> Result<DestinationWorld, CallError> {
-        let none = || CallError::Host { what: "the bundle is a builder alone".to_owned() };
+        let none = || CallError::host("the bundle is a builder alone");
         self.prepared.destination.clone().ok_or_else(none)
     }
 
@@ -237,16 +247,16 @@ impl Bundle {
 
 /// The file that a rehearsal gives to a destination alone.
 async fn instead_of_a_builder(destination: &Destination, mut output: Draft) -> Result<Built, CallError> {
-    let failed = |error: SpoolError| CallError::Host { what: error.to_string() };
+    let failed = |error: SpoolError| CallError::host(error.to_string());
     let Some(ready) = &destination.ready else {
-        return Err(CallError::Host { what: "the bundle is a destination alone".to_owned() });
+        return Err(CallError::host("the bundle is a destination alone"));
     };
     output.write(ready).await.map_err(failed)?;
-    Ok(Built { file: output.finish().await.map_err(failed)?, rows: 0 })
+    Ok(Built { file: output.finish().await.map_err(failed)?, rows: 0, handed: Arc::default() })
 }
 
 fn guest_job(destination: &Destination, job: &ClaimedJob) -> Result<types::Job, CallError> {
-    worlds::job(job, &destination.settings).map_err(|what| CallError::Host { what })
+    worlds::job(job, &destination.settings).map_err(CallError::host)
 }
 
 /// What a call after cutoff 2 is told of its delivery.

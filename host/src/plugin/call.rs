@@ -14,6 +14,7 @@ use super::bindings::types::Failure;
 use super::component::one_line;
 use super::reported::bounded;
 use super::worlds::{State, too_large, typed_failure};
+use crate::job::remedy::Remedy;
 
 /// How a call ended that brought no result. Texts in it that are the guest's are bounded, and quoted as the guest's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,9 +42,25 @@ pub enum CallError {
     /// The guest returned something that the contract or the manifest does not allow.
     #[error("the plugin broke its contract: {what}")]
     Broke { what: String },
-    /// The host could not do its part; another attempt may find it mended.
+    /// The host could not do its part. Nothing is said of the plugin, whatever it made of that.
     #[error("the host could not serve the plugin: {what}")]
-    Host { what: String },
+    Host { what: String, remedy: Remedy },
+}
+
+impl CallError {
+    /// A fault of the host that another attempt may not meet.
+    pub(super) fn host(what: impl Into<String>) -> Self {
+        Self::Host { what: what.into(), remedy: Remedy::AnotherAttempt }
+    }
+}
+
+/// What the guest was told of that must not be swallowed: a file that came of it is not whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Of the host, or of what it stands on.
+    Host { what: String, remedy: Remedy },
+    /// Of the query or its data: rows are missing, and will be missing again.
+    Rows { what: String },
 }
 
 /// The kinds of failures in the contract.
@@ -152,15 +169,36 @@ where
     let Ok((store, outcome)) = done else {
         return Err(CallError::TimedOut { seconds: bounds.timeout.as_secs() });
     };
-    let state = store.into_data();
+    let mut state = store.into_data();
     // A file that was cut is no result, even if the guest calls it one.
     if let Some(limit_bytes) = state.output().and_then(super::worlds::output::Output::exceeded_bytes) {
         return Err(CallError::Limit { limit: LimitKind::Output, detail: too_large(limit_bytes) });
     }
     match outcome {
-        Ok(Ok(result)) => Ok((state, result)),
+        Ok(Ok(result)) => match state.fault() {
+            None => Ok((state, result)),
+            Some(fault) => Err(swallowed(fault)),
+        },
         Ok(Err(failure)) => Err(failed(&state, bounds.stop, failure)),
-        Err(error) => Err(trapped(&state, &error)),
+        Err(error) => Err(trapped(&mut state, &error)),
+    }
+}
+
+/// A guest called that a result which it made without what it had been told it could not have.
+fn swallowed(fault: &Fault) -> CallError {
+    match fault.clone() {
+        Fault::Host { what, remedy } => CallError::Host { what, remedy },
+        Fault::Rows { what } => {
+            CallError::Broke { what: format!("it returned well, although rows are missing: {what}") }
+        }
+    }
+}
+
+/// The host's fault that the guest was told of: it explains a call that did not return well better than the guest.
+fn told(state: &State) -> Option<CallError> {
+    match state.fault()? {
+        Fault::Host { what, remedy } => Some(CallError::Host { what: what.clone(), remedy: *remedy }),
+        Fault::Rows { .. } => None,
     }
 }
 
@@ -168,19 +206,23 @@ fn failed(state: &State, stop: Option<&CancellationToken>, failure: Failure) -> 
     if matches!(failure, Failure::Stopped) && stop.is_some_and(CancellationToken::is_cancelled) {
         return CallError::Stopped;
     }
-    // The guest was told of a fault that is not its own; its failure only passes that on.
-    if let Some(fault) = state.fault() {
-        return CallError::Host { what: fault.to_owned() };
+    // Its failure only passes that on.
+    if let Some(told) = told(state) {
+        return told;
     }
     let (kind, text) = typed_failure(failure);
     CallError::Failed { kind, text: state.words(&text) }
 }
 
-fn trapped(state: &State, error: &wasmtime::Error) -> CallError {
+fn trapped(state: &mut State, error: &wasmtime::Error) -> CallError {
     match error.downcast_ref::<HostTrap>() {
         Some(HostTrap::Limit { limit, detail }) => return CallError::Limit { limit: *limit, detail: detail.clone() },
-        Some(HostTrap::Host(what)) => return CallError::Host { what: what.clone() },
+        Some(HostTrap::Host(what)) => return CallError::host(what.as_str()),
         None => {}
+    }
+    // A guest that takes every answer for a good one ends at the first that is none.
+    if let Some(told) = told(state) {
+        return told;
     }
     let trap = match error.downcast_ref::<Trap>() {
         Some(Trap::StackOverflow) => {
@@ -199,7 +241,7 @@ fn trapped(state: &State, error: &wasmtime::Error) -> CallError {
         };
     }
     let message = match state.last_error() {
-        Some(logged) => format!("{trap}; its last error in the log: {:?}", bounded(logged)),
+        Some(logged) => format!("{trap}; its last error in the log: {:?}", bounded(&logged)),
         None => trap,
     };
     CallError::Trapped { message }

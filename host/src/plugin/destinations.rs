@@ -122,6 +122,7 @@ struct WrittenDestination {
     access_key_env: Option<String>,
     secret_key_file: Option<PathBuf>,
     secret_key_env: Option<String>,
+    ca_file: Option<PathBuf>,
     #[serde(default)]
     settings: BTreeMap<String, String>,
     #[serde(default)]
@@ -235,6 +236,7 @@ fn destination(one: WrittenDestination, at: &At<'_>, shared: &Shared<'_>) -> Res
         access_key_env: one.access_key_env,
         secret_key_file: one.secret_key_file,
         secret_key_env: one.secret_key_env,
+        ca_file: one.ca_file,
     };
     let endpoint = endpoint::endpoint(written, at, shared.directory)?;
     let mut queries = BTreeMap::new();
@@ -416,9 +418,12 @@ mod tests {
         assert_eq!(amazons.endpoint.server(), "https://s3.eu-central-1.amazonaws.com/deliveries");
         let stored = BUCKET.replace("region = 'eu-central-1'", "store = 'https://Store.example:443/'");
         assert_eq!(one(&stored).endpoint.server(), "https://store.example/deliveries");
-        // Neither key is in the digest, and everything else is.
+        // Neither key is in the digest, nor who vouches for the store; everything else is.
         let rotated = BUCKET.replace("'secret_key'", "'other'").replace("ACME_ACCESS_KEY", "OTHER");
-        assert_eq!(one(&rotated).digests.settings, amazons.digests.settings);
+        let vouched = one(&format!("{rotated}ca_file = 'house.pem'\n"));
+        assert_eq!(vouched.digests.settings, amazons.digests.settings);
+        let Endpoint::Objects(endpoint) = &vouched.endpoint else { panic!("{}", vouched.endpoint) };
+        assert_eq!(endpoint.ca_file.as_deref(), Some(Path::new("/partners/acme/house.pem")));
         for changed in [
             stored,
             BUCKET.replace("'deliveries'", "'other'"),
@@ -486,6 +491,7 @@ mod tests {
             (format!("{BUCKET}store = 'http://hunter2'\n"), 10, "this machine only"),
             (format!("{BUCKET}store = 'https://u:hunter2@store.example'\n"), 10, "nothing after it"),
             (BUCKET.replace("'in/'", "'/hunter2'"), 9, "folder within the bucket"),
+            (format!("{BUCKET}store = 'http://[::1]'\nca_file = 'hunter2'\n"), 11, "reached by `https://`"),
         ];
         for (text, line, part) in cases {
             let error = read(text).unwrap_err();

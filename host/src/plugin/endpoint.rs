@@ -30,6 +30,7 @@ pub(super) struct Written {
     pub access_key_env: Option<String>,
     pub secret_key_file: Option<PathBuf>,
     pub secret_key_env: Option<String>,
+    pub ca_file: Option<PathBuf>,
 }
 
 /// The kinds of places, by the key that chooses one.
@@ -111,6 +112,7 @@ fn refuse_foreign_keys(written: &Written, kind: Kind, at: &At<'_>) -> Result<(),
         ("access_key_env", Kind::Bucket, written.access_key_env.is_some()),
         ("secret_key_file", Kind::Bucket, written.secret_key_file.is_some()),
         ("secret_key_env", Kind::Bucket, written.secret_key_env.is_some()),
+        ("ca_file", Kind::Bucket, written.ca_file.is_some()),
     ] {
         if given && of != kind {
             let what = format!(
@@ -205,7 +207,11 @@ fn objects(written: Written, at: &At<'_>, bundle: &Path) -> Result<ObjectsEndpoi
     };
     let access_key = key("access", written.access_key_file, written.access_key_env)?;
     let secret_key = key("secret", written.secret_key_file, written.secret_key_env)?;
-    Ok(ObjectsEndpoint { address, region, bucket, prefix, access_key, secret_key })
+    if written.ca_file.is_some() && !address.secure {
+        return Err(at.fault(&["ca_file"], "`ca_file` is for a store that is reached by `https://`; take it out"));
+    }
+    let ca_file = written.ca_file.map(|path| bundle.join(path));
+    Ok(ObjectsEndpoint { address, region, bucket, prefix, access_key, secret_key, ca_file })
 }
 
 fn secret(written: &Written, at: &At<'_>, bundle: &Path) -> Result<SecretRef, DocumentError> {
@@ -229,7 +235,8 @@ fn secret(written: &Written, at: &At<'_>, bundle: &Path) -> Result<SecretRef, Do
     }
 }
 
-/// What the settings digest covers. Secrets are references and stay out: a rotated key is not another destination.
+/// What the settings digest covers. Secrets are references and stay out: a rotated key is not another destination, nor is a
+/// store whose certificate another authority signs.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Digested<'a> {
@@ -247,9 +254,15 @@ impl<'a> Digested<'a> {
             Endpoint::Directory(DirectoryEndpoint { path, marker }) => {
                 Self::Directory { path, marker: marker.as_deref() }
             }
-            Endpoint::Objects(ObjectsEndpoint { address, region, bucket, prefix, access_key: _, secret_key: _ }) => {
-                Self::Objects { store: address.to_string(), region, bucket, prefix }
-            }
+            Endpoint::Objects(ObjectsEndpoint {
+                address,
+                region,
+                bucket,
+                prefix,
+                access_key: _,
+                secret_key: _,
+                ca_file: _,
+            }) => Self::Objects { store: address.to_string(), region, bucket, prefix },
         }
     }
 }

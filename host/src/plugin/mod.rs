@@ -50,3 +50,4 @@ pub use rehearsed::Address;
 pub use reported::{Reported, ReportedAcknowledgment};
 pub use scan::{Contents, Scanner};
 pub use served::{Registry, Served};
+pub use worlds::Handed;

@@ -39,7 +39,7 @@ const TEXT_CHARACTERS: usize = 500;
 /// Bytes of a name that are kept: twice what any file system takes for a part of one.
 const NAME_CHARACTERS: usize = 512;
 /// Entries of a list that are kept; the contract says so to authors.
-const ENTRIES: usize = 16;
+pub(super) const ENTRIES: usize = 16;
 
 /// A guest's text: one line, without control characters, of bounded length.
 pub(super) fn bounded(text: &str) -> String {

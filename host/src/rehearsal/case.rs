@@ -21,12 +21,17 @@
 //!
 //! [[acknowledgment]]                      # what the partner puts there, by itself
 //! when = "published"                      # or "later": only when the host looks again
-//! name = "ack/{key}.txt"                  # {key}, {attempt}, {final}, {sha256} are replaced, in the text too
+//! name = "ack/{key}.txt"                  # placeholders as in the manifest, and {sha256}; in the text too
 //! text = "accepted {key}"                 # without a text it is our own file, which the partner gives this name
+//!
+//! [[beside]]                              # the bytes of a file that the contract declares beside ours
+//! name = "{final}.done"
+//! golden = "golden/contacts.csv.done"     # `--bless` writes it too
 //!
 //! [server]                                # in what the partner's server differs from OpenSSH's
 //! hard_links = false                      # it has none, so that files are published by a rename
 //! collects = true                         # the partner takes our file at once
+//! collects_later = true                   # he takes it before the host looks again
 //! hides = ["drop"]                        # folders of which it shows nothing
 //!
 //! [expects]                               # what the host must conclude where nothing goes wrong
@@ -45,6 +50,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use toml::Spanned;
 
+use super::filled::Filled;
 use crate::plugin::{Manifest, Part};
 use crate::source::FileRows;
 
@@ -64,6 +70,7 @@ pub(super) struct Case {
     pub settings: BTreeMap<String, String>,
     pub rows: BTreeMap<String, FileRows>,
     pub acknowledgments: Vec<Acknowledgment>,
+    pub beside: Vec<Beside>,
     /// Our file of last time, still under the same name.
     pub last: Option<Vec<u8>>,
     pub server: Server,
@@ -76,12 +83,13 @@ pub(super) struct Case {
 pub(super) struct Server {
     pub hard_links: bool,
     pub collects: bool,
+    pub collects_later: bool,
     pub hides: Vec<String>,
 }
 
 impl Default for Server {
     fn default() -> Self {
-        Self { hard_links: true, collects: false, hides: Vec::new() }
+        Self { hard_links: true, collects: false, collects_later: false, hides: Vec::new() }
     }
 }
 
@@ -94,13 +102,19 @@ pub(super) struct Expects {
 }
 
 /// What the partner puts there.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub(super) struct Acknowledgment {
     pub when: Moment,
-    pub name: String,
+    pub name: Filled,
     /// None: our own file gets this name.
-    pub text: Option<String>,
+    pub text: Option<Filled>,
+}
+
+/// A file beside ours, and what must be in it.
+#[derive(Debug, Clone)]
+pub(super) struct Beside {
+    pub name: Filled,
+    pub golden: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -136,18 +150,35 @@ struct Written {
     #[serde(default = "yes")]
     repeatable: bool,
     #[serde(default)]
-    scope: BTreeMap<String, toml::Value>,
+    scope: BTreeMap<String, Spanned<toml::Value>>,
     #[serde(default)]
     settings: BTreeMap<String, String>,
     #[serde(default)]
     rows: BTreeMap<String, Spanned<String>>,
     #[serde(default)]
-    acknowledgment: Vec<Acknowledgment>,
+    acknowledgment: Vec<WrittenAcknowledgment>,
+    #[serde(default)]
+    beside: Vec<WrittenBeside>,
     last: Option<Spanned<String>>,
     #[serde(default)]
     server: Server,
     #[serde(default)]
     expects: Expects,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenAcknowledgment {
+    when: Moment,
+    name: Spanned<String>,
+    text: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenBeside {
+    name: Spanned<String>,
+    golden: Spanned<String>,
 }
 
 #[derive(Deserialize)]
@@ -209,8 +240,11 @@ fn read(tests: &Path, path: &Path) -> Result<Case, CaseFault> {
             })?
         }
     };
-    let scope = serde_json::to_value(&written.scope)
-        .map_err(|error| fault(0, format!("the scope has no form in JSON: {error}")))?;
+    let scope = written.scope.iter().map(|(name, value)| match in_json(value.get_ref()) {
+        Ok(value) => Ok((name.clone(), value)),
+        Err(what) => Err(fault(value.span().start, format!("the scope's {name:?}: {what}"))),
+    });
+    let scope = scope.collect::<Result<serde_json::Map<_, _>, CaseFault>>()?;
     let mut rows = BTreeMap::new();
     for (query, named) in &written.rows {
         let inside = inside(named).map_err(|what| fault(named.span().start, what))?;
@@ -222,10 +256,22 @@ fn read(tests: &Path, path: &Path) -> Result<Case, CaseFault> {
         })?;
         rows.insert(query.clone(), read);
     }
-    let golden = match &written.golden {
-        None => None,
-        Some(named) => Some(tests.join(inside(named).map_err(|what| fault(named.span().start, what))?)),
+    let below = |named: &Spanned<String>| {
+        inside(named).map(|path| tests.join(path)).map_err(|what| fault(named.span().start, what))
     };
+    let golden = written.golden.as_ref().map(below).transpose()?;
+    let filled = |written: &Spanned<String>, read: fn(&str) -> Result<Filled, String>| {
+        read(written.get_ref()).map_err(|what| fault(written.span().start, what))
+    };
+    let answer = |one: &WrittenAcknowledgment| -> Result<Acknowledgment, CaseFault> {
+        let text = one.text.as_ref().map(|text| filled(text, Filled::text)).transpose()?;
+        Ok(Acknowledgment { when: one.when, name: filled(&one.name, Filled::name)?, text })
+    };
+    let acknowledgments = written.acknowledgment.iter().map(answer).collect::<Result<_, _>>()?;
+    let file_beside = |one: &WrittenBeside| -> Result<Beside, CaseFault> {
+        Ok(Beside { name: filled(&one.name, Filled::name)?, golden: below(&one.golden)? })
+    };
+    let beside = written.beside.iter().map(file_beside).collect::<Result<_, _>>()?;
     let content = |named: &Option<Spanned<String>>| {
         let Some(named) = named else { return Ok(None) };
         let at = |what| fault(named.span().start, what);
@@ -241,14 +287,35 @@ fn read(tests: &Path, path: &Path) -> Result<Case, CaseFault> {
         golden,
         file: ready.map(Arc::from),
         repeatable: written.repeatable,
-        scope,
+        scope: serde_json::Value::Object(scope),
         settings: written.settings,
         rows,
-        acknowledgments: written.acknowledgment,
+        acknowledgments,
+        beside,
         last,
         server: written.server,
         expects: written.expects,
     })
+}
+
+/// An entry of the scope as a job's creator would write it. JSON has no dates and no numbers without an end.
+fn in_json(value: &toml::Value) -> Result<serde_json::Value, String> {
+    let quoted = |what: &str| Err(format!("{what} has no form in JSON; write it in quotes"));
+    match value {
+        toml::Value::String(text) => Ok(text.as_str().into()),
+        toml::Value::Integer(number) => Ok((*number).into()),
+        toml::Value::Boolean(yes) => Ok((*yes).into()),
+        toml::Value::Float(number) => match serde_json::Number::from_f64(*number) {
+            Some(number) => Ok(number.into()),
+            None => quoted(&format!("the number {number}")),
+        },
+        toml::Value::Datetime(time) => quoted(&format!("the date {time}")),
+        toml::Value::Array(values) => values.iter().map(in_json).collect(),
+        toml::Value::Table(entries) => {
+            let entries = entries.iter().map(|(name, value)| Ok((name.clone(), in_json(value)?)));
+            entries.collect::<Result<serde_json::Map<_, _>, String>>().map(serde_json::Value::Object)
+        }
+    }
 }
 
 /// A path that stays below `tests/`.
@@ -279,17 +346,6 @@ impl Case {
     }
 }
 
-impl Acknowledgment {
-    /// A pattern of it with its words filled in.
-    pub fn fill(pattern: &str, key: &str, attempt: &str, final_name: &str, sha256: &str) -> String {
-        pattern
-            .replace("{key}", key)
-            .replace("{attempt}", attempt)
-            .replace("{final}", final_name)
-            .replace("{sha256}", sha256)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -310,6 +366,11 @@ mod tests {
         assert_eq!((read.name.as_str(), read.created_at, read.repeatable), ("one", CREATED_AT, true));
         assert_eq!(read.rows["contacts"].count(), 1);
         assert_eq!(read.scope["country"], "DE");
+        let scope =
+            case("key = 'K'\n[scope]\nday = '2026-03-02'\nmost = 2\nshare = 0.5\nall = true\nin = ['a', { b = 1 }]");
+        let expected =
+            serde_json::json!({ "day": "2026-03-02", "most": 2, "share": 0.5, "all": true, "in": ["a", { "b": 1 }] });
+        assert_eq!(scope.unwrap().scope, expected);
         assert_eq!(case("key = 'K'\ncreated_at = 2026-05-06T07:08:09Z").unwrap().created_at.year(), 2026);
         assert!(case("key = 'K'\ncreated_at = '2026-05-06T07:08:09Z'").is_ok());
     }
@@ -322,6 +383,32 @@ mod tests {
             ("key = 'K'\ncreated_at = 'today'", "tests/one.toml line 2: created_at \"today\" is no instant"),
             ("key = 'K'\nlast = 'none.csv'", "tests/one.toml line 2: tests/none.csv cannot be read"),
             ("key = 'K'\n[server]\nrenames = false", "tests/one.toml line 3: unknown field `renames`"),
+            (
+                "key = 'K'\n[scope]\na = 1\nday = 2026-03-02",
+                "tests/one.toml line 4: the scope's \"day\": the date 2026-03-02",
+            ),
+            (
+                "key = 'K'\n[scope]\ndays = ['x', 08:15:00]",
+                "tests/one.toml line 3: the scope's \"days\": the date 08:15:00",
+            ),
+            ("key = 'K'\n[scope]\nmost = inf", "tests/one.toml line 3: the scope's \"most\": the number inf"),
+            (
+                "key = 'K'\n[[acknowledgment]]\nwhen = 'later'\nname = '{fina}.ok'",
+                "tests/one.toml line 4: \"{fina}.ok\" has an unknown placeholder {fina}",
+            ),
+            (
+                "key = 'K'\n[[acknowledgment]]\nwhen = 'later'\nname = 'a'\ntext = 'of {id}'",
+                "tests/one.toml line 5: \"of {id}\" has an unknown placeholder {id}",
+            ),
+            (
+                "key = 'K'\n[[beside]]\nname = '*.done'\ngolden = 'x'",
+                "tests/one.toml line 3: \"*.done\" has to name one file",
+            ),
+            ("key = 'K'\n[[beside]]\nname = 'a.done'", "tests/one.toml line 2: missing field `golden`"),
+            (
+                "key = 'K'\n[[beside]]\nname = 'a.done'\ngolden = '/x'",
+                "tests/one.toml line 4: \"/x\" leads out of tests/",
+            ),
             ("key = 'K'\ngolden = '../x'", "tests/one.toml line 2: \"../x\" leads out of tests/"),
             ("key = 'K'\n[rows]\ncontacts = 'rows/none.jsonl'", "tests/one.toml line 3: the rows of \"contacts\""),
             (

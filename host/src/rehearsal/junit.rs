@@ -1,4 +1,5 @@
-//! The report in `JUnit`'s form, which build servers read: a suite a case, a test a check and a fault.
+//! The report in `JUnit`'s form, which build servers read: a suite a case, a test a check and a fault. What could not be tested
+//! is a test that failed, so that no build server takes the report of last time for this one.
 
 use std::time::Duration;
 
@@ -16,13 +17,30 @@ pub struct JunitError {
 impl Report {
     /// The XML document.
     pub fn to_junit(&self) -> Result<String, JunitError> {
-        let mut report = quick_junit::Report::new(format!("waybill plugin test {}", self.bundle));
+        let mut report = named(&self.bundle);
         report.set_time(seconds(self.seconds));
         for case in &self.cases {
             report.add_test_suite(suite(case));
         }
-        report.to_string().map_err(|error| JunitError { why: error.to_string() })
+        text(&report)
     }
+}
+
+/// The XML document of a bundle that could not be tested: one test, which failed for this reason.
+pub fn untested_junit(bundle: &str, why: &str) -> Result<String, JunitError> {
+    let mut report = named(bundle);
+    let mut suite = TestSuite::new("bundle");
+    suite.add_test_case(test("can be tested", &[why.to_owned()]));
+    report.add_test_suite(suite);
+    text(&report)
+}
+
+fn named(bundle: &str) -> quick_junit::Report {
+    quick_junit::Report::new(format!("waybill plugin test {bundle}"))
+}
+
+fn text(report: &quick_junit::Report) -> Result<String, JunitError> {
+    report.to_string().map_err(|error| JunitError { why: error.to_string() })
 }
 
 fn suite(case: &CaseReport) -> TestSuite {

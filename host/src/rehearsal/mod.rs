@@ -9,7 +9,7 @@
 //!
 //! A bundle fails if a conclusion is false (the contract promises what its server does not keep), if a call traps, hangs
 //! or exceeds a limit, if the plugin asks for what it may not, if its reports differ from what the host sees, if a final name
-//! is not stable, or if the built bytes are not those of the golden file.
+//! is not stable, if a file that the contract declares beside ours is not written, or if bytes are not those of their golden file.
 //!
 //! In an author's own tests:
 //!
@@ -25,12 +25,15 @@
 //! ```
 //!
 //! Not promised: that a real partner behaves as a simulated one; `waybill partner check` finds out what that one does, and a
-//! session with a real server ([`record_session`]), once recorded, is part of every rehearsal. Overwriting is rehearsed where a case has
-//! our file of last time there; replacements are not.
+//! session with a real server ([`record_session`]), once recorded, is part of every rehearsal. The simulated server always speaks
+//! SFTP, whatever the bundle's destinations are. Overwriting is rehearsed where a case has our file of last time there; replacements
+//! are not.
 
 mod case;
 mod checks;
 mod fault;
+mod filled;
+mod golden;
 mod junit;
 mod later;
 mod opened;
@@ -52,7 +55,7 @@ use tokio::time::Instant;
 
 pub use case::CaseFault;
 pub use fault::{Fault, Oddity, Request, Trouble};
-pub use junit::JunitError;
+pub use junit::{JunitError, untested_junit};
 pub use report::{CallReport, CaseReport, Check, FaultReport, LaterReport, Report, SessionReport};
 pub use sessions::{Against, Plan, Recording, record as record_session};
 pub use truth::Judged;
@@ -190,7 +193,7 @@ async fn rehearse_case(
     let sessions = sessions.iter().filter(|session| session.header.case == case.name && options.sessions());
     let sessions: Vec<&Session> = sessions.collect();
     let meter = Meter::default();
-    let checked = checks::check(&stage, &stage.destination(0, "", meter.clone()), options.bless).await?;
+    let mut checked = checks::check(&stage, &stage.destination(0, "", meter.clone()), options.bless).await?;
     let mut measured = meter.calls();
     let (mut faults, mut replayed) = (Vec::new(), Vec::new());
     if let Some(expected) = &checked.expected {
@@ -204,6 +207,9 @@ async fn rehearse_case(
         while let Some(run) = deliveries.next().await {
             let run = run?;
             options.tell(Progress::Delivered);
+            if run.fault == Fault::Odd(Oddity::Plain) {
+                checked.checks.extend(checks::beside(&stage.case, &run, options.bless)?);
+            }
             made.insert(run.fault, weigh::report(&run, &stage.case.expects));
             measured.extend(run.calls);
         }

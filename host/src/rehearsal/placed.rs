@@ -119,6 +119,15 @@ impl Placed {
     }
 }
 
+/// The name under which a fault puts somebody else's file.
+pub(super) fn foreign(fault: Fault, names: &Names) -> Option<&str> {
+    match fault {
+        Fault::Odd(Oddity::NameTaken | Oddity::NameTakenMeanwhile) => Some(&names.final_name),
+        Fault::Odd(Oddity::AuxiliaryTaken) => names.auxiliary.first().map(|auxiliary| auxiliary.name.as_str()),
+        Fault::Odd(_) | Fault::At(..) => None,
+    }
+}
+
 /// What a run's fault may need to know.
 pub(super) struct Scene<'a> {
     pub server: &'a Arc<SftpServer>,
@@ -195,10 +204,9 @@ pub(super) fn place(fault: Fault, scene: &Scene<'_>) -> Placed {
                 event.when == When::Before && event.action == Action::Stat && event.path == sent && after
             });
         }
-        Fault::Odd(Oddity::NameTaken) => put(scene.server, &placed, &scene.names.final_name),
-        Fault::Odd(Oddity::AuxiliaryTaken) => {
-            if let Some(auxiliary) = scene.names.auxiliary.first() {
-                put(scene.server, &placed, &auxiliary.name);
+        Fault::Odd(Oddity::NameTaken | Oddity::AuxiliaryTaken) => {
+            if let Some(name) = foreign(fault, scene.names) {
+                put(scene.server, &placed, name);
             }
         }
         Fault::Odd(Oddity::NameTakenMeanwhile) => {

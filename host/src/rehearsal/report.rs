@@ -118,6 +118,16 @@ pub struct CallReport {
     pub host_calls: BTreeMap<&'static str, u64>,
 }
 
+impl Check {
+    pub(super) const fn good(name: &'static str, says: String) -> Self {
+        Self { name, passed: true, says }
+    }
+
+    pub(super) const fn bad(name: &'static str, says: String) -> Self {
+        Self { name, passed: false, says }
+    }
+}
+
 impl Report {
     /// Everything that is wrong, one sentence each; empty if the bundle passed.
     pub fn wrong(&self) -> Vec<String> {

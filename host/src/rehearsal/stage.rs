@@ -11,8 +11,9 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::RehearsalError;
-use super::case::{Acknowledgment, Case, Moment};
+use super::case::{Case, Moment};
 use super::fault::{Fault, Oddity, Trouble};
+use super::filled::Filled;
 use super::later::{self, Later};
 use super::placed::{self, Naming, Placed, Scene};
 use super::record::{Concluded, Kept, MemoryRecord, Orders};
@@ -50,6 +51,9 @@ pub(super) struct Stage {
 /// One delivery, as it went.
 pub(super) struct Run {
     pub fault: Fault,
+    pub names: Names,
+    /// What was to be delivered: of a file that differs with every build, this one's.
+    pub expected: FileFacts,
     pub occurred: bool,
     pub concluded: Concluded,
     pub later: Option<Later>,
@@ -136,8 +140,11 @@ impl Stage {
         let kept = record.kept();
         // A file that is encrypted is another one with every build: what counts is what this attempt built.
         let expected = kept.expected.as_ref().filter(|_| !self.case.repeatable).unwrap_or(expected);
-        // The partner answers what it has.
+        // The partner answers what it has, and takes it.
         if !server.appearances(&names.final_name).is_empty() {
+            if self.case.server.collects_later {
+                server.collect(&names.final_name);
+            }
             for answer in self.answers(&names, expected, Moment::Later) {
                 answer.give(&server)?;
             }
@@ -156,9 +163,12 @@ impl Stage {
         if fault == Fault::Odd(Oddity::LandsAfterLook) {
             land(&server, &placed).await?;
         }
-        let truth = Truth::of(&server, &names, expected, &kept, fault);
+        let foreign = placed::foreign(fault, &names).filter(|_| placed.has_occurred());
+        let truth = Truth::of(&server, &names, expected, &kept, foreign);
         Ok(Run {
             fault,
+            expected: expected.clone(),
+            names,
             occurred: placed.has_occurred(),
             concluded,
             later,
@@ -202,23 +212,10 @@ impl Stage {
         let mut paths: Vec<String> = written.chain(beside).cloned().collect();
         let acknowledgment = self.bundle.manifest.contract.acknowledgment.as_ref();
         paths.extend(acknowledgment.map(|agreed| NamePattern::to_string(&agreed.name)));
-        paths.extend(self.case.acknowledgments.iter().map(|one| one.name.clone()));
-        for path in paths {
-            let Some((folders, _)) = path.rsplit_once('/') else { continue };
-            // A folder whose name is a pattern is the partner's to make, when it has a file for it.
-            if folders.contains(['*', '{']) {
-                continue;
-            }
-            let mut folder = String::new();
-            for part in folders.split('/') {
-                folder = format!("{folder}/{part}");
-                let known = server.names_in(folder.rsplit_once('/').map_or("/", |(above, _)| above));
-                if !known.iter().any(|name| name == part) {
-                    server.make_directory(&folder)?;
-                }
-            }
-        }
-        Ok(())
+        paths.extend(self.case.acknowledgments.iter().map(|one| one.name.to_string()));
+        // A folder whose name is a pattern is the partner's to make, when it has a file for it.
+        let plain = |path: &&String| !path.rsplit_once('/').is_some_and(|(folders, _)| folders.contains(['*', '{']));
+        paths.iter().filter(plain).try_for_each(|path| Ok(make_folders(server, path)?))
     }
 
     /// Our file of last time, under the name that is used again.
@@ -249,14 +246,14 @@ impl Stage {
     }
 
     fn answers(&self, names: &Names, expected: &FileFacts, moment: Moment) -> Vec<Answer> {
-        let (sha256, Names { key, attempt, final_name, .. }) = (expected.sha256.to_string(), names);
-        let fill = |pattern: &String| Acknowledgment::fill(pattern, key, attempt, final_name, &sha256);
+        let sha256 = expected.sha256.to_string();
+        let fill = |text: &Filled| text.fill(names, &sha256);
         let wanted = self.case.acknowledgments.iter().filter(|one| one.when == moment);
         wanted
             .map(|one| Answer {
                 name: fill(&one.name),
                 text: one.text.as_ref().map(fill),
-                final_name: final_name.clone(),
+                final_name: names.final_name.clone(),
             })
             .collect()
     }
@@ -273,14 +270,31 @@ struct Answer {
 impl Answer {
     fn give(&self, server: &SftpServer) -> Result<(), SimulatedError> {
         match (&self.text, server.read(&self.final_name)) {
-            (Some(text), _) => server.put(&self.name, text.clone()),
+            (Some(text), _) => {
+                make_folders(server, &self.name)?;
+                server.put(&self.name, text.clone())
+            }
             (None, Some(ours)) => {
+                make_folders(server, &self.name)?;
                 server.collect(&self.final_name);
                 server.put(&self.name, ours)
             }
             (None, None) => Ok(()),
         }
     }
+}
+
+/// Every folder of a name.
+fn make_folders(server: &SftpServer, name: &str) -> Result<(), SimulatedError> {
+    let mut folder = String::new();
+    for part in name.rsplit_once('/').map_or("", |(folders, _)| folders).split_terminator('/') {
+        let known = server.names_in(if folder.is_empty() { "/" } else { &folder });
+        folder = format!("{folder}/{part}");
+        if !known.iter().any(|name| name == part) {
+            server.make_directory(&folder)?;
+        }
+    }
+    Ok(())
 }
 
 /// Lets the request take effect whose line was cut, and waits until it has.

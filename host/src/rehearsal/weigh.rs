@@ -73,6 +73,9 @@ fn wrong(run: &Run, judged: Judged, later: Option<&LaterReport>, expects: &Expec
     if truth.created > 1 {
         wrong.push("the final name was created more than once".to_owned());
     }
+    if truth.removed {
+        wrong.push("the final name was removed".to_owned());
+    }
     wrong.extend(truth.harmed.iter().map(|name| format!("somebody else's file {name} is no longer as it was")));
     wrong.extend(truth.too_early.iter().map(|what| format!("before the delivery was authorized, {what}")));
     if plain {
@@ -87,6 +90,12 @@ fn wrong(run: &Run, judged: Judged, later: Option<&LaterReport>, expects: &Expec
             Concluded::By(Conclusion::Unknown(_)) => truth.whole,
             _ => false,
         };
+        let missing = truth.beside.iter().filter(|(_, bytes)| bytes.is_none());
+        wrong.extend(missing.map(|(name, _)| {
+            format!(
+                "the contract declares {name} beside the file, and it was never put there; have it written, or take it out of [[contract.auxiliary]]"
+            )
+        }));
         if !delivered {
             wrong.push(format!("nothing went wrong, and yet it was not delivered: {}", run.concluded.because()));
         }
@@ -194,4 +203,66 @@ pub(super) fn calls(measured: &[Measured], limits: &Limits) -> Vec<CallReport> {
 
 pub(super) fn milliseconds(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::job::contract::Contract;
+    use crate::job::facts::{FileFacts, Sha256};
+    use crate::job::verdict::{NotDeliveredProof, WhyUnknown};
+    use crate::rehearsal::later::Later;
+    use crate::rehearsal::truth::Truth;
+    use crate::remote::Names;
+
+    const UNKNOWN: Conclusion = Conclusion::Unknown(WhyUnknown::LookFailed);
+
+    /// What is wrong with a delivery in which the fault did not matter.
+    fn weighed(concluded: Conclusion, later: Option<Conclusion>, truth: Truth) -> Vec<String> {
+        let names = Names::mint(&Contract::default(), None, "in/a.csv", "k", "a").unwrap();
+        let run = Run {
+            names,
+            expected: FileFacts { name: "in/a.csv".to_owned(), bytes: 0, sha256: Sha256([0; 32]) },
+            fault: Fault::Odd(Oddity::NeverAnswers),
+            occurred: true,
+            concluded: Concluded::By(concluded),
+            later: later.map(|conclusion| Later { conclusion, removed: false }),
+            truth,
+            kept: Kept::default(),
+            calls: Vec::new(),
+            took: Duration::ZERO,
+        };
+        report(&run, &Expects::default()).wrong
+    }
+
+    #[test]
+    fn plg_06_what_must_never_happen_is_wrong_whatever_was_concluded() {
+        let sound = || Truth { created: 1, whole: true, ..Truth::default() };
+        assert_eq!(weighed(UNKNOWN, Some(UNKNOWN), sound()), Vec::<String>::new());
+        for (truth, told) in [
+            (Truth { created: 2, ..sound() }, "the final name was created more than once"),
+            (Truth { removed: true, ..sound() }, "the final name was removed"),
+            (
+                Truth { harmed: vec!["in/a.csv".to_owned()], ..sound() },
+                "somebody else's file in/a.csv is no longer as it was",
+            ),
+            (
+                Truth { too_early: vec!["/in/a was removed".to_owned()], ..sound() },
+                "before the delivery was authorized, /in/a was removed",
+            ),
+        ] {
+            assert_eq!(weighed(UNKNOWN, None, truth), [told]);
+        }
+    }
+
+    #[test]
+    fn plg_06_a_false_conclusion_is_wrong_at_once_and_by_a_later_look() {
+        let whole = Truth { created: 1, whole: true, ..Truth::default() };
+        let never = Conclusion::NotDelivered(NotDeliveredProof::NeverSent);
+        let told = "NotDelivered(never_sent), and that is false: the file was there, whole";
+        assert_eq!(weighed(never, None, whole.clone()), [format!("the host concluded {told}")]);
+        assert_eq!(weighed(UNKNOWN, Some(never), whole), [format!("a later look concluded {told}")]);
+    }
 }

@@ -53,6 +53,8 @@ pub struct ObjectsEndpoint {
     pub prefix: String,
     pub access_key: SecretRef,
     pub secret_key: SecretRef,
+    /// The certificates of the authorities that may vouch for the store, in place of those that this machine trusts.
+    pub ca_file: Option<PathBuf>,
 }
 
 impl Endpoint {

@@ -53,6 +53,15 @@ impl RemoteError {
         matches!(self, Self::Refused { .. })
     }
 
+    /// A file that the place cannot take whole; nothing of it was sent.
+    pub(super) fn too_large(bytes: u64, largest: u64) -> Self {
+        Self::NotSent {
+            why: format!(
+                "the file has {bytes} bytes, and one request to this store carries at most {largest}; have less put into a file, or agree on another place with the partner"
+            ),
+        }
+    }
+
     pub(super) fn forbidden(why: impl Into<String>) -> Self {
         Self::Forbidden { why: why.into() }
     }

@@ -1,10 +1,11 @@
 //! The gate: is this call of a plugin allowed for this attempt, now, on this name?
 //!
 //! A pure state machine that the [`super::Writer`] asks before it does anything, and tells what came of it. It keeps
-//! four rules, whatever a plugin does:
+//! five rules, whatever a plugin does:
 //! - only names that are declared or minted by the host exist;
 //! - nothing that the partner could act on is created before the publish fence is committed;
 //! - after the fence no temporary file is created or written, and only what `send` sent whole is published;
+//! - what the contract puts before the data file lies there, or the data file is not published;
 //! - at most one publish, and one request for each auxiliary name, is ever sent.
 //!
 //! ```mermaid
@@ -13,6 +14,7 @@
 //!     Ready --> Sending: send
 //!     Sending --> Sent: closed, size read back
 //!     Sending --> NotSent: anything else
+//!     Sending --> NotMade: certainly no file of ours
 //!     Sent --> Publishing: publish (commits the fence)
 //!     Sent --> Sent: put, where declared before-publish (commits the fence)
 //!     Sent --> Lost: the fence refuses
@@ -24,7 +26,7 @@
 //!     Published --> Published: put
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::RemoteError;
@@ -71,6 +73,8 @@ pub enum Step {
     Sent,
     /// `send` failed; what is left of it is never published.
     NotSent,
+    /// `send` failed before it made a file: one under the temporary name is not ours.
+    NotMade,
     Publishing,
     Published,
     Refused,
@@ -91,8 +95,8 @@ pub struct Gate {
     /// A granted call whose end the gate was not told yet.
     busy: bool,
     closed: bool,
-    /// Auxiliary names that were asked for, whatever came of it.
-    put: BTreeSet<String>,
+    /// Auxiliary names that were asked for, and whether they lie there.
+    put: BTreeMap<String, bool>,
 }
 
 impl Gate {
@@ -104,7 +108,7 @@ impl Gate {
             fence_committed: false,
             busy: false,
             closed: false,
-            put: BTreeSet::new(),
+            put: BTreeMap::new(),
         }
     }
 
@@ -153,7 +157,7 @@ impl Gate {
             }
             Call::Put(name) => {
                 self.may_put(name)?;
-                self.put.insert(name.to_owned());
+                self.put.insert(name.to_owned(), false);
                 self.fence()
             }
         };
@@ -172,9 +176,13 @@ impl Gate {
         self.busy = false;
     }
 
-    /// `send` ended; `whole` only if the file was closed and its size read back.
-    pub fn sent(&mut self, whole: bool) {
-        self.step = if whole { Step::Sent } else { Step::NotSent };
+    /// `send` ended; `whole` only if the file was closed and its size read back, `made` unless it is certain that we made none.
+    pub fn sent(&mut self, whole: bool, made: bool) {
+        self.step = match (whole, made) {
+            (true, _) => Step::Sent,
+            (false, true) => Step::NotSent,
+            (false, false) => Step::NotMade,
+        };
         self.busy = false;
     }
 
@@ -189,8 +197,14 @@ impl Gate {
         self.busy = false;
     }
 
-    /// A directory or auxiliary call ended.
+    /// A directory call ended, or one whose effect does not matter any more.
     pub fn ended(&mut self) {
+        self.busy = false;
+    }
+
+    /// An auxiliary call ended; `there` only if the server said so.
+    pub fn put(&mut self, name: &str, there: bool) {
+        self.put.insert(name.to_owned(), there);
         self.busy = false;
     }
 
@@ -209,7 +223,7 @@ impl Gate {
         }
         match self.step {
             Step::Sent | Step::NotSent | Step::Published | Step::Refused | Step::Withheld | Step::Lost => Ok(temporary),
-            Step::Ready => Err(RemoteError::forbidden("no temporary file was sent")),
+            Step::Ready | Step::NotMade => Err(RemoteError::forbidden("no temporary file was sent")),
             Step::Sending | Step::Publishing => Err(RemoteError::forbidden("a call of this attempt is still at work")),
             Step::Unanswered => Err(RemoteError::forbidden(
                 "the publish was not answered and may still take effect; the reconciler removes the temporary file",
@@ -221,10 +235,18 @@ impl Gate {
         match self.step {
             Step::Sent => {}
             Step::Ready | Step::Sending => return Err(RemoteError::forbidden("the file is not sent yet")),
-            Step::NotSent => return Err(RemoteError::forbidden("the file was not sent whole")),
+            Step::NotSent | Step::NotMade => return Err(RemoteError::forbidden("the file was not sent whole")),
             Step::Publishing | Step::Published | Step::Refused | Step::Unanswered | Step::Withheld | Step::Lost => {
                 return Err(RemoteError::forbidden("at most one publish is sent an attempt"));
             }
+        }
+        let lies_there = |name: &String| self.put.get(name) == Some(&true);
+        let declared = self.names.auxiliary.iter().filter(|declared| declared.before_publish);
+        if let Some(missing) = declared.map(|declared| &declared.name).find(|name| !lies_there(name)) {
+            return Err(RemoteError::forbidden(format!(
+                "by contract {} lies there before the data file appears, and it was not put",
+                shown(missing)
+            )));
         }
         match (over, self.licence.form.overwrites()) {
             (false, true) => {
@@ -242,14 +264,14 @@ impl Gate {
     }
 
     fn may_put(&self, name: &str) -> Result<(), RemoteError> {
-        if self.put.contains(name) {
+        if self.put.contains_key(name) {
             return Err(RemoteError::forbidden(format!("{} was put already", shown(name))));
         }
         match self.step {
             Step::Published => Ok(()),
             Step::Sent if self.auxiliary(name).is_some_and(|auxiliary| auxiliary.before_publish) => Ok(()),
             Step::Sent => Err(RemoteError::forbidden(format!("{} comes after the publish", shown(name)))),
-            Step::Ready | Step::Sending | Step::NotSent => {
+            Step::Ready | Step::Sending | Step::NotSent | Step::NotMade => {
                 Err(RemoteError::forbidden(format!("{} comes after the file was sent", shown(name))))
             }
             Step::Publishing | Step::Refused | Step::Unanswered | Step::Withheld | Step::Lost => {
@@ -295,14 +317,14 @@ mod tests {
     fn at(step: Step) -> Gate {
         Gate {
             step,
-            fence_committed: !matches!(step, Step::Ready | Step::Sent | Step::NotSent),
+            fence_committed: !matches!(step, Step::Ready | Step::Sent | Step::NotSent | Step::NotMade),
             ..gate(PublishForm::Link)
         }
     }
 
     #[test]
     fn every_call_in_every_step() {
-        use Step::{Lost, NotSent, Published, Ready, Refused, Sent, Unanswered, Withheld};
+        use Step::{Lost, NotMade, NotSent, Published, Ready, Refused, Sent, Unanswered, Withheld};
         const SUM: Call<'static> = Call::Put("in/k.sum");
         const DONE: Call<'static> = Call::Put("in/k.done");
         const IN: Call<'static> = Call::MakeDirectory("in");
@@ -313,6 +335,7 @@ mod tests {
             (Ready, [go, go, None, None, None]),
             (Sent, [go, None, fence, fence, None]),
             (NotSent, [go, None, None, None, None]),
+            (NotMade, [go, None, None, None, None]),
             (Published, [go, None, None, go, go]),
             (Refused, [go, None, None, None, None]),
             (Unanswered, [go, None, None, None, None]),
@@ -321,7 +344,11 @@ mod tests {
         ];
         for (step, expected) in table {
             for (call, expected) in [IN, Call::Send, Call::Publish, SUM, DONE].into_iter().zip(expected) {
-                assert_eq!(at(step).ask(call).ok(), expected, "{call:?} in {step:?}");
+                let mut gate = at(step);
+                if call == Call::Publish {
+                    gate.put("in/k.sum", true);
+                }
+                assert_eq!(gate.ask(call).ok(), expected, "{call:?} in {step:?}");
             }
         }
     }
@@ -344,10 +371,10 @@ mod tests {
         let mut gate = gate(PublishForm::Link);
         assert_eq!(gate.ask(Call::Send), Ok(Grant::Go));
         assert!(gate.ask(Call::MakeDirectory("in")).is_err() && gate.ask(Call::Publish).is_err());
-        gate.sent(true);
+        gate.sent(true, true);
         assert_eq!(gate.ask(Call::Put("in/k.sum")), Ok(Grant::CommitFenceFirst));
         gate.fenced();
-        gate.ended();
+        gate.put("in/k.sum", true);
         assert!(gate.ask(Call::Put("in/k.sum")).is_err(), "a name is asked for once");
         assert_eq!(gate.ask(Call::Publish), Ok(Grant::Go), "the fence is committed once");
         gate.published(Some(&Answer::Acknowledged));
@@ -356,8 +383,26 @@ mod tests {
     }
 
     #[test]
+    fn del_10_what_comes_before_the_data_lies_there_or_the_data_is_not_published() {
+        for call in [Call::Publish, Call::PublishOver] {
+            let form = if call == Call::Publish { PublishForm::Link } else { PublishForm::PosixRename };
+            let mut gate = Gate { step: Step::Sent, ..gate(form) };
+            let refused = gate.ask(call);
+            assert!(matches!(&refused, Err(RemoteError::Forbidden { why }) if why.contains("in/k.sum")), "{refused:?}");
+            // Asked for, and not there.
+            assert_eq!(gate.ask(Call::Put("in/k.sum")), Ok(Grant::CommitFenceFirst));
+            gate.fenced();
+            gate.put("in/k.sum", false);
+            assert!(gate.ask(call).is_err() && gate.step() == Step::Sent);
+            gate.put("in/k.sum", true);
+            assert_eq!(gate.ask(call), Ok(Grant::Go));
+        }
+    }
+
+    #[test]
     fn a_fence_that_refuses_ends_all_writing() {
         let mut gate = at(Step::Sent);
+        gate.put("in/k.sum", true);
         assert_eq!(gate.ask(Call::Publish), Ok(Grant::CommitFenceFirst));
         gate.lost();
         assert!(
@@ -378,6 +423,7 @@ mod tests {
         ] {
             let mut gate = gate(form);
             gate.step = Step::Sent;
+            gate.put("in/k.sum", true);
             gate.licence.overwrite_agreed = agreed;
             gate.licence.baseline_showed_file = showed;
             assert_eq!(gate.clone().ask(Call::PublishOver).is_ok(), allowed, "{form:?} {agreed} {showed}");
@@ -391,7 +437,7 @@ mod tests {
         for step in removable {
             assert_eq!(at(step).may_remove_temporary(), Ok("in/.a.part"), "{step:?}");
         }
-        for step in [Step::Ready, Step::Sending, Step::Publishing, Step::Unanswered] {
+        for step in [Step::Ready, Step::NotMade, Step::Sending, Step::Publishing, Step::Unanswered] {
             assert!(at(step).may_remove_temporary().is_err(), "{step:?}");
         }
     }

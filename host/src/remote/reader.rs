@@ -11,10 +11,10 @@ use super::names::Names;
 use super::session::Session;
 use crate::job::facts::{Entry, Found};
 
-/// A directory is listed up to this many entries at once.
-const MOST_ENTRIES: u32 = 10_000;
-/// A small file, such as an acknowledgment, is read up to this much at once.
-const MOST_BYTES: u32 = 1024 * 1024;
+/// A directory is listed up to this many entries at once, as the contract says.
+const MOST_ENTRIES: u32 = 1000;
+/// A small file, such as an acknowledgment, is read up to this much at once, as the contract says.
+const MOST_BYTES: u32 = 64 * 1024;
 
 /// A plugin's eyes. Clones see the same.
 #[derive(Debug, Clone)]
@@ -61,6 +61,12 @@ impl Reader {
         self.unless_stopped(self.session.read(name, offset, most.min(MOST_BYTES))).await
     }
 
+    /// Host only: the beginning of one of the partner's answers, longer than any that counts.
+    pub async fn answer(&self, name: &str, most: u32) -> Result<Vec<u8>, RemoteError> {
+        self.may_look_at(name)?;
+        self.unless_stopped(self.session.read(name, 0, most)).await
+    }
+
     /// Host only: at most `most` files that would count as the partner's answer.
     pub async fn acknowledgments(&self, most: u32) -> Result<Vec<String>, RemoteError> {
         let Some(folder) = self.names.acknowledgment_folder() else { return Ok(Vec::new()) };
@@ -68,7 +74,9 @@ impl Reader {
         let names = Arc::clone(&self.names);
         let wanted = move |name: &str| names.is_acknowledgment(name);
         let listed = self.unless_stopped(self.session.list(&folder, "", most as usize, wanted)).await?;
-        Ok(listed.into_iter().map(|entry| entry.name).collect())
+        // A folder among them is not their answer; a server that tells no kinds may show a file so.
+        let files = listed.into_iter().filter(|entry| matches!(entry.kind.as_str(), "file" | "unknown"));
+        Ok(files.map(|entry| entry.name).collect())
     }
 
     /// A digest that the server computed, where it offers one. None of the extensions for it has one layout that

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
 use sha2::{Digest, Sha256 as Hasher};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::endpoint::Endpoint;
@@ -37,6 +38,23 @@ pub struct SessionLimits {
     pub inactivity: Duration,
     /// Taking leave.
     pub goodbye: Duration,
+    /// The bytes of a file that is created by one request of an object store.
+    pub largest_object: u64,
+}
+
+impl SessionLimits {
+    /// When a reading back is late: after it should have been given up, and no answer came for that.
+    pub(super) fn reading_back(&self) -> Duration {
+        self.look.saturating_add(self.stall)
+    }
+
+    /// Gives up a reading back that takes too long. The session goes on: every answer came.
+    pub(super) fn check_reading_back(&self, began: Instant) -> Result<(), RemoteError> {
+        if began.elapsed() < self.look {
+            return Ok(());
+        }
+        Err(RemoteError::Invalid { why: format!("reading it back takes longer than {} s", self.look.as_secs_f32()) })
+    }
 }
 
 impl Default for SessionLimits {
@@ -49,6 +67,7 @@ impl Default for SessionLimits {
             keepalive: Duration::from_secs(15),
             inactivity: Duration::from_secs(90),
             goodbye: Duration::from_secs(3),
+            largest_object: objects::LARGEST_BYTES,
         }
     }
 }
@@ -298,7 +317,7 @@ impl Session {
         match self {
             Self::Sftp(_) | Self::Directory(_) => None,
             Self::Recorded(session) => session.largest_bytes(),
-            Self::Objects(_) => Some(objects::Session::largest_bytes()),
+            Self::Objects(session) => Some(session.largest_bytes()),
         }
     }
 

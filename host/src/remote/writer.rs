@@ -22,8 +22,8 @@ use crate::job::evidence::{Answer, AuxiliaryPut, PublishForm};
 use crate::job::facts::{Entry, Found};
 use crate::spool::SpoolFile;
 
-/// The largest auxiliary file: done-files and checksums are small.
-const MOST_AUXILIARY_BYTES: usize = 1024 * 1024;
+/// The largest auxiliary file, as the contract says: done-files and checksums are small.
+const MOST_AUXILIARY_BYTES: usize = 64 * 1024;
 
 /// What [`Writer::send`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,8 @@ pub struct Sent {
     /// The name that the host minted; none for the forms that send at the publish.
     pub temporary: Option<String>,
     pub bytes: u64,
-    /// The size was read back and matches; false only where the contract says that the server does not let us see.
+    /// The size was read back and matches: after sending, or at the publish in the forms that send there. False where the contract
+    /// says that the server does not let us see.
     pub read_back: bool,
 }
 
@@ -82,6 +83,10 @@ impl Writer {
     /// Creates a directory of a declared name.
     pub async fn make_directory(&self, name: &str) -> Result<(), RemoteError> {
         let _ = self.inner.gate().ask(Call::MakeDirectory(name))?;
+        if let Err(lost) = self.inner.still_ours() {
+            self.inner.gate().ended();
+            return Err(lost);
+        }
         let name = name.to_owned();
         self.run(|inner| async move {
             let made = inner.parts.session.make_directory(&name).await;
@@ -95,11 +100,12 @@ impl Writer {
     pub async fn send(&self) -> Result<Sent, RemoteError> {
         let _ = self.inner.gate().ask(Call::Send)?;
         self.run(|inner| async move {
-            let sent = inner.send().await;
+            let mut made = false;
+            let sent = inner.send(&mut made).await;
             if let Ok(sent) = &sent {
                 inner.sending().sent = Some(sent.clone());
             }
-            inner.gate().sent(sent.is_ok());
+            inner.gate().sent(sent.is_ok(), made);
             sent
         })
         .await
@@ -127,7 +133,8 @@ impl Writer {
         self.run(|inner| async move {
             inner.commit_fence(grant).await?;
             let result = inner.put(&name, content).await;
-            inner.gate().ended();
+            let there = inner.lies_there(&name, &result).await;
+            inner.gate().put(&name, there);
             result
         })
         .await
@@ -139,8 +146,9 @@ impl Writer {
         self.inner.gate().close();
         self.inner.tasks.close();
         let ended = tokio::time::timeout(patience, self.inner.tasks.wait()).await.is_ok();
-        let mut sending = self.inner.sending().clone();
+        // The step first: a publish that ends between the two is then in both, and never in neither.
         let publishing = self.inner.gate().step() == Step::Publishing;
+        let mut sending = self.inner.sending().clone();
         if publishing && sending.publish.is_none() {
             let why = if ended {
                 "the publish ended abnormally".to_owned()
@@ -197,21 +205,30 @@ impl Inner {
         }
     }
 
-    async fn send(&self) -> Result<Sent, RemoteError> {
+    /// `made` becomes true with the first request that may have made the temporary file.
+    async fn send(&self, made: &mut bool) -> Result<Sent, RemoteError> {
+        self.still_ours()?;
         let bytes = self.parts.file.bytes();
         let Some(temporary) = self.parts.names.temporary.clone().filter(|_| self.has_temporary()) else {
             // Nothing may be created before the fence, so there is nothing to send yet: the file is only checked.
             self.check_spool().await?;
             self.check_size(bytes)?;
-            return Ok(Sent { temporary: None, bytes, read_back: true });
+            return Ok(Sent { temporary: None, bytes, read_back: false });
         };
-        let lost = &self.parts.lost;
-        self.parts.session.upload(&temporary, &self.parts.file, lost).await.map_err(|failed| failed.error)?;
-        if lost.is_cancelled() {
-            return Err(RemoteError::NotSent { why: "the attempt lost the job".to_owned() });
-        }
+        let uploaded = self.parts.session.upload(&temporary, &self.parts.file, &self.parts.lost).await;
+        *made = uploaded.as_ref().map_or_else(|failed| failed.may_exist, |()| true);
+        uploaded.map_err(|failed| failed.error)?;
+        self.still_ours()?;
         let read_back = self.read_back(&temporary, bytes).await?;
         Ok(Sent { temporary: Some(temporary), bytes, read_back })
+    }
+
+    /// What is not published yet is not begun or ended by an attempt that knows that it lost the job.
+    fn still_ours(&self) -> Result<(), RemoteError> {
+        if self.parts.lost.is_cancelled() {
+            return Err(RemoteError::NotSent { why: "the attempt lost the job".to_owned() });
+        }
+        Ok(())
     }
 
     async fn publish(&self) -> Result<(), RemoteError> {
@@ -250,7 +267,13 @@ impl Inner {
         let name = &self.parts.names.final_name;
         // Past the fence nothing ends it early: the name is there.
         match self.parts.session.upload(name, &self.parts.file, &CancellationToken::new()).await {
-            Ok(()) => self.read_back(name, self.parts.file.bytes()).await.map(drop).map_err(half_done),
+            Ok(()) => {
+                let seen = self.read_back(name, self.parts.file.bytes()).await.map_err(half_done)?;
+                if let Some(sent) = &mut self.sending().sent {
+                    sent.read_back = seen;
+                }
+                Ok(())
+            }
             Err(CreateError { may_exist: false, error }) => Err(error),
             Err(CreateError { may_exist: true, error }) => Err(half_done(error)),
         }
@@ -287,6 +310,20 @@ impl Inner {
         result
     }
 
+    /// Whether a file lies under an auxiliary name: put now, or found there, for its content is the plugin's to compare.
+    async fn lies_there(&self, name: &str, put: &Result<(), RemoteError>) -> bool {
+        match put {
+            Ok(()) => true,
+            Err(refusal) if refusal.is_refusal() => match self.parts.session.stat(name).await {
+                Ok(Found::Present(_)) => true,
+                // A refusal is all that a server tells which by contract shows nothing.
+                Ok(Found::NotVisible { .. } | Found::Unknown { .. }) => self.parts.listing_hidden,
+                Ok(Found::Absent) | Err(_) => false,
+            },
+            Err(_) => false,
+        }
+    }
+
     /// True if the size was read back and matches; false if by contract it cannot be seen.
     async fn read_back(&self, name: &str, bytes: u64) -> Result<bool, RemoteError> {
         let unseen = |why: String| {
@@ -318,9 +355,7 @@ impl Inner {
 
     fn check_size(&self, bytes: u64) -> Result<(), RemoteError> {
         match self.parts.session.largest_bytes().filter(|largest| bytes > *largest) {
-            Some(largest) => Err(RemoteError::NotSent {
-                why: format!("the file has {bytes} bytes, and one request carries at most {largest}"),
-            }),
+            Some(largest) => Err(RemoteError::too_large(bytes, largest)),
             None => Ok(()),
         }
     }

@@ -1,8 +1,8 @@
 //! The tenant's data, by queries that the operator named for one destination.
 //!
 //! The host binds the tenant itself, so no plugin can ask for another one's rows. Rows stream in batches over a
-//! connection of their own, which ends with the last handle: no whole result lies in memory, and no snapshot is
-//! held while a file is delivered. This is the only place with SQL that was not written by us; it runs read-only,
+//! connection of their own, which ends with the last handle: no whole result lies in memory (what does is bounded in bytes,
+//! see `postgres`), and no snapshot is held while a file is delivered. This is the only place with SQL that was not written by us; it runs read-only,
 //! under the login that the operator gave.
 
 mod file;
@@ -18,6 +18,8 @@ pub use file::{FileRows, RowsFault};
 use futures::future::BoxFuture;
 pub use query::check_query;
 use uuid::Uuid;
+
+use crate::job::remedy::Remedy;
 
 /// A column of a result. `of` is one of: boolean, integer, float, text, bytes, timestamp, json.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +90,11 @@ pub enum SourceError {
         "the database of the query {query:?} at {at} cannot be reached ({why}); see that it runs there and admits the login of this destination's url"
     )]
     Unreachable { query: String, at: String, why: String },
+    #[error(
+        "the database of the query {query:?} at {at} refuses the login of this destination's url ({why}); correct the url, or have the \
+         database admit it"
+    )]
+    Login { query: String, at: String, why: String },
     #[error("the database refused the query {query:?}: {why}")]
     Refused { query: String, why: String },
     #[error(
@@ -98,6 +105,27 @@ pub enum SourceError {
     Unreadable { query: String, row: u64, column: String, why: String },
     #[error("the connection to the database of the query {query:?} was lost after row {row}: {why}")]
     Lost { query: String, row: u64, why: String },
+    #[error("the database broke the query {query:?} off after row {row}: {why}")]
+    BrokenOff { query: String, row: u64, why: String },
+}
+
+impl SourceError {
+    /// What another attempt needs; `None` where the query, the data or the plugin is at fault, and it fails the same way again.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::Address { .. } | Self::Login { .. } => Some(Remedy::Person),
+            Self::Unreachable { .. } | Self::Lost { .. } => Some(Remedy::Reachable),
+            Self::BrokenOff { .. } => Some(Remedy::AnotherAttempt),
+            Self::UnknownQuery { .. }
+            | Self::NoTenant
+            | Self::ManyStatements
+            | Self::MissingParameter { .. }
+            | Self::TenantIsBound { .. }
+            | Self::Refused { .. }
+            | Self::UnsupportedType { .. }
+            | Self::Unreadable { .. } => None,
+        }
+    }
 }
 
 impl Queries {

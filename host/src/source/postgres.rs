@@ -2,11 +2,15 @@
 //!
 //! One task owns the connection and fills a short queue; the reader's pace holds it back. When the reader goes away
 //! the task ends and the connection with it.
+//!
+//! In memory lie at most three batches a query: one that is read, one that waits, one that is handed over. A batch is closed at 1 MiB and a
+//! row has at most 16 MiB, so that is 3 MiB where rows are small, and 51 MiB at the very worst. Beside it stands the one row that the
+//! connection has just received: it is measured when it is there, and let go if it is too large.
 
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::{FutureExt as _, StreamExt as _};
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow, PgStatement};
 use sqlx::{AssertSqlSafe, Column as _, ConnectOptions as _, Executor as _, Row as _, SqlSafeStr as _, Statement as _};
 use tokio::sync::mpsc;
@@ -15,9 +19,13 @@ use super::query::Bound;
 use super::value::Reading;
 use super::{Column, Database, Rows, SourceError, Value};
 
-/// Rows handed over at once. With the queue's length it bounds what lies in memory to some thousand rows.
+/// Rows handed over at once, as long as they are small.
 const BATCH_ROWS: usize = 256;
-const QUEUED_BATCHES: usize = 4;
+/// Bytes of values at which a batch is closed.
+const BATCH_BYTES: usize = 1 << 20;
+/// Bytes that one row may have as the database sends it.
+const ROW_BYTES: usize = 16 << 20;
+const QUEUED_BATCHES: usize = 1;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Everything comes as UTF-8. A database with the encoding `SQL_ASCII` does not know what its texts are, and fails the
@@ -75,14 +83,14 @@ pub(super) async fn open(query: &str, database: &Database, bound: Bound) -> Resu
     let unreachable = |why: String| SourceError::Unreachable { query: query.clone(), at: at.clone(), why };
     let mut connection: PgConnection = match tokio::time::timeout(CONNECT_TIMEOUT, options.connect()).await {
         Ok(Ok(connection)) => connection,
-        Ok(Err(error)) => return Err(unreachable(error.to_string())),
+        Ok(Err(error)) => return Err(unconnected(&query, &at, &error)),
         Err(_) => return Err(unreachable(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()))),
     };
     (&mut connection).execute(AS_STORED).await.map_err(|error| unreachable(error.to_string()))?;
     let text = sqlx::postgres::PgTypeInfo::with_name("TEXT");
     let types = vec![text; bound.values.len()];
     let sql = AssertSqlSafe(bound.sql).into_sql_str();
-    let statement = (&mut connection).prepare_with(sql, &types).await.map_err(|error| refused(&query, &error))?;
+    let statement = (&mut connection).prepare_with(sql, &types).await.map_err(|error| unprepared(&query, &error))?;
     let (columns, readings) = describe(&query, &statement)?;
     let (sender, batches) = mpsc::channel(QUEUED_BATCHES);
     let reader = tokio::spawn(read(query.clone(), connection, statement, bound.values, readings, sender));
@@ -100,7 +108,7 @@ fn options(query: &str, database: &Database) -> Result<PgConnectOptions, SourceE
         Database::UrlEnv(name) => {
             #[expect(clippy::disallowed_methods, reason = "the operator names the variable, so config cannot know it")]
             let value = std::env::var(name);
-            value.map_err(|_| failed(format!("the environment variable {name} is not set")))?
+            value.map_err(|_| failed(format!("the environment variable {name} is not set; set it for the service")))?
         }
     };
     // The parser's own message may repeat the address, and with it a password.
@@ -147,59 +155,157 @@ async fn read(
     for value in values {
         execution = execution.bind(value);
     }
-    let mut rows = execution.persistent(false).fetch(&mut connection).try_ready_chunks(BATCH_ROWS);
-    while let Some(chunk) = rows.next().await {
-        let batch = match chunk {
-            Ok(chunk) => convert(&query, &mut done, &chunk, &readings),
-            Err(error) => Err(broken_off(&query, done, &error.1)),
+    let mut rows = execution.persistent(false).fetch(&mut connection);
+    let mut batch = Batch::new();
+    let mut bytes = 0;
+    loop {
+        // What is there is gathered; what must be waited for does not hold back what was gathered.
+        let next = match rows.next().now_or_never() {
+            Some(next) => next,
+            None if batch.is_empty() => rows.next().await,
+            None => {
+                bytes = 0;
+                if batches.send(Ok(std::mem::take(&mut batch))).await.is_err() {
+                    return;
+                }
+                continue;
+            }
         };
-        let failed = batch.is_err();
-        if batches.send(batch).await.is_err() || failed {
-            return;
+        let row = match next {
+            None => break,
+            Some(Ok(row)) => read_row(&query, done + 1, &row, &readings),
+            Some(Err(error)) => Err(broken_off(&query, done, &error)),
+        };
+        let values = match row {
+            Ok(values) => values,
+            Err(error) => {
+                // A reader that went away needs no error.
+                let _ = batches.send(Err(error)).await;
+                return;
+            }
+        };
+        done += 1;
+        bytes += values.iter().map(held).sum::<usize>();
+        batch.push(values);
+        if batch.len() >= BATCH_ROWS || bytes >= BATCH_BYTES {
+            bytes = 0;
+            if batches.send(Ok(std::mem::take(&mut batch))).await.is_err() {
+                return;
+            }
         }
     }
     // Nobody to tell is no fault: the reader went away between the last row and the end.
+    if !batch.is_empty() {
+        let _ = batches.send(Ok(batch)).await;
+    }
     let _ = batches.send(Ok(Batch::new())).await;
 }
 
-fn convert(query: &str, done: &mut u64, rows: &[PgRow], readings: &[Reading]) -> Result<Batch, SourceError> {
-    let mut batch = Vec::with_capacity(rows.len());
-    for row in rows {
-        *done += 1;
-        let mut values = Vec::with_capacity(readings.len());
-        for (at, reading) in readings.iter().enumerate() {
-            let value = row.try_get_raw(at).map_err(|error| error.to_string()).and_then(|raw| reading.read(raw));
-            values.push(value.map_err(|why| SourceError::Unreadable {
-                query: query.to_owned(),
-                row: *done,
-                column: row.columns().get(at).map(|column| column.name().to_owned()).unwrap_or_default(),
-                why,
-            })?);
+fn read_row(query: &str, number: u64, row: &PgRow, readings: &[Reading]) -> Result<Vec<Value>, SourceError> {
+    let unreadable = |at: usize, why: String| SourceError::Unreadable {
+        query: query.to_owned(),
+        row: number,
+        column: row.columns().get(at).map(|column| column.name().to_owned()).unwrap_or_default(),
+        why,
+    };
+    let sizes =
+        (0..readings.len()).map(|at| row.try_get_raw(at).ok().and_then(|raw| raw.as_bytes().ok().map(<[u8]>::len)));
+    let sizes: Vec<usize> = sizes.map(Option::unwrap_or_default).collect();
+    let whole: usize = sizes.iter().sum();
+    if whole > ROW_BYTES {
+        let largest = sizes.iter().enumerate().max_by_key(|(_, size)| **size).map_or(0, |(at, _)| at);
+        return Err(unreadable(
+            largest,
+            format!(
+                "the row has {whole} bytes, most of them here, and one may have {ROW_BYTES} (16 MiB); select less of it, or make \
+                 several rows of it in the query"
+            ),
+        ));
+    }
+    let value = |(at, reading): (usize, &Reading)| {
+        let raw = row.try_get_raw(at).map_err(|error| unreadable(at, error.to_string()))?;
+        reading.read(raw).map_err(|why| unreadable(at, why))
+    };
+    readings.iter().enumerate().map(value).collect()
+}
+
+/// What a value takes in memory, about.
+fn held(value: &Value) -> usize {
+    size_of::<Value>()
+        + match value {
+            Value::Text(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            Value::Null | Value::Boolean(_) | Value::Integer(_) | Value::Float(_) => 0,
         }
-        batch.push(values);
-    }
-    Ok(batch)
 }
 
-/// The database's no to the query itself, before any row was touched.
-fn refused(query: &str, error: &sqlx::Error) -> SourceError {
-    let mut why = error.to_string();
-    if why.contains("operator does not exist") {
-        why.push_str("; parameters are bound as text, so cast them, for example :tenant::uuid");
-    }
-    SourceError::Refused { query: query.to_owned(), why }
+/// No connection. A login that is refused, a database that is not there and options that cannot be used wait for a person.
+fn unconnected(query: &str, at: &str, error: &sqlx::Error) -> SourceError {
+    let (query, at, why) = (query.to_owned(), at.to_owned(), error.to_string());
+    let refused = match error {
+        sqlx::Error::Database(answer) => {
+            answer.code().is_some_and(|code| code.starts_with("28") || code.starts_with("3D") || code == "42501")
+        }
+        sqlx::Error::Configuration(_) => true,
+        _ => false,
+    };
+    if refused { SourceError::Login { query, at, why } } else { SourceError::Unreachable { query, at, why } }
 }
 
-/// An end in the middle: the statement failed on some row's data, or the connection is gone.
+/// How an error of the database is to be taken.
+enum Answer {
+    /// It is the query, or a row's data.
+    No,
+    /// The connection is gone, or the server ends it, whatever the statement was: classes 08 and 57P.
+    Gone,
+    /// The server could not go on with it now: a conflict (40), no resources (53), an operator or a time limit (57), a lock that was
+    /// not to be had, the server's disk (58).
+    NotNow,
+}
+
+impl Answer {
+    fn of(error: &sqlx::Error) -> Self {
+        let code = match error {
+            sqlx::Error::Database(answer) => answer.code().unwrap_or_default(),
+            sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => return Self::Gone,
+            _ => return Self::No,
+        };
+        if code.starts_with("08") || code.starts_with("57P") {
+            Self::Gone
+        } else if ["40", "53", "57", "58"].iter().any(|class| code.starts_with(class)) || code == "55P03" {
+            Self::NotNow
+        } else {
+            Self::No
+        }
+    }
+}
+
+/// An end before any row was touched.
+fn unprepared(query: &str, error: &sqlx::Error) -> SourceError {
+    let (query, mut why) = (query.to_owned(), error.to_string());
+    match Answer::of(error) {
+        Answer::Gone => SourceError::Lost { query, row: 0, why },
+        Answer::NotNow => SourceError::BrokenOff { query, row: 0, why },
+        Answer::No => {
+            if why.contains("operator does not exist") {
+                why.push_str("; parameters are bound as text, so cast them, for example :tenant::uuid");
+            }
+            SourceError::Refused { query, why }
+        }
+    }
+}
+
+/// An end in the middle: the statement failed on some row's data, was broken off, or the connection is gone.
 fn broken_off(query: &str, row: u64, error: &sqlx::Error) -> SourceError {
     let query = query.to_owned();
-    match error.as_database_error() {
-        // Classes 08 and 57P: the server ends the connection, whatever the statement was.
-        Some(answer) if !answer.code().is_some_and(|code| code.starts_with("08") || code.starts_with("57P")) => {
-            let code = answer.code().unwrap_or_default();
-            SourceError::Refused { query, why: without_values(&code, answer.message()) }
-        }
-        Some(_) | None => SourceError::Lost { query, row, why: error.to_string() },
+    let why = match error.as_database_error() {
+        Some(answer) => without_values(&answer.code().unwrap_or_default(), answer.message()),
+        None => error.to_string(),
+    };
+    match Answer::of(error) {
+        Answer::Gone => SourceError::Lost { query, row, why },
+        Answer::NotNow => SourceError::BrokenOff { query, row, why },
+        Answer::No => SourceError::Refused { query, why },
     }
 }
 

@@ -15,7 +15,8 @@ const BUFFER_BYTES: usize = 256 * 1024;
 #[derive(Debug)]
 pub struct Draft {
     spool: Spool,
-    /// Absent only while a write is under way on the blocking pool, or after one was abandoned there.
+    /// Absent while a write is under way on the blocking pool, and for good after one that was abandoned there or failed: what
+    /// such a write left in the file and in the digest is not known, and a chunk that is missing must not pass for a whole file.
     inner: Option<Inner>,
     bytes: u64,
     limit_bytes: u64,
@@ -64,7 +65,7 @@ impl Draft {
             return Err(self.spool.error("finishing", short));
         }
         let Some(inner) = self.inner.take() else {
-            return Err(self.spool.error("finishing", std::io::Error::other("an earlier write was abandoned")));
+            return Err(self.spool.error("finishing", spoilt()));
         };
         let file = inner.file.into_inner().map_err(|error| self.spool.error("finishing", error.into_error()))?;
         Ok(SpoolFile::new(self.spool, file, self.bytes, Sha256(inner.hash.finalize().into())))
@@ -77,19 +78,39 @@ impl Draft {
         work: impl FnOnce(&mut Inner) -> std::io::Result<T> + Send + 'static,
     ) -> Result<T, SpoolError> {
         let Some(mut inner) = self.inner.take() else {
-            return Err(self.spool.error(doing, std::io::Error::other("an earlier write was abandoned")));
+            return Err(self.spool.error(doing, spoilt()));
         };
-        let done = tokio::task::spawn_blocking(move || {
-            let result = work(&mut inner);
-            (inner, result)
-        })
-        .await;
+        let done = tokio::task::spawn_blocking(move || work(&mut inner).map(|result| (inner, result))).await;
         match done {
-            Ok((inner, result)) => {
+            Ok(Ok((inner, result))) => {
                 self.inner = Some(inner);
-                result.map_err(|source| self.spool.error(doing, source))
+                Ok(result)
             }
+            Ok(Err(source)) => Err(self.spool.error(doing, source)),
             Err(join) => Err(self.spool.error(doing, std::io::Error::other(join))),
         }
+    }
+}
+
+fn spoilt() -> std::io::Error {
+    std::io::Error::other("an earlier write failed or was abandoned")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk that is always full takes what fits into the buffer, as one that was full for a moment takes everything later.
+    #[tokio::test]
+    async fn plg_03_after_a_write_that_failed_nothing_more_is_taken() {
+        let directory = tempfile::tempdir().unwrap();
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let mut draft = Draft::new(Spool::open(directory.path()).unwrap(), full, u64::MAX);
+        let failed = draft.write(&vec![b'x'; BUFFER_BYTES + 1]).await;
+        assert!(matches!(failed, Err(SpoolError::Full { .. })), "{failed:?}");
+        let later = draft.write(b"y").await;
+        assert!(matches!(later, Err(SpoolError::Io { .. })), "{later:?}");
+        let finished = draft.finish().await;
+        assert!(matches!(finished, Err(SpoolError::Io { doing: "finishing", .. })), "{finished:?}");
     }
 }

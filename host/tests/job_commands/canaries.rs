@@ -9,13 +9,16 @@ use uuid::Uuid;
 use waybill::job::status::Status;
 use waybill::store::{self, Creation, NewJob};
 use waybill_tests::house::{DESTINATION, TENANT, plugins};
+use waybill_tests::object_store::{ACCESS_KEY, SECRET_KEY};
 use waybill_tests::sftp_server::Behaviour;
-use waybill_tests::{House, Plan, Reach, SftpServer, Sshd, ssh, wait};
+use waybill_tests::{House, ObjectStore, Plan, Reach, SftpServer, Sshd, ssh, wait};
 
 use crate::partners::waybill;
 
 /// The second bundle's destination.
 const TELLING: Uuid = Uuid::from_u128(0xde57_0002);
+/// The third one's.
+const DUMPING: Uuid = Uuid::from_u128(0xde57_0003);
 const URL_PASSWORD: &str = "canary-url-4711";
 const PERSON: &str = "Canary Quillfeather";
 const ADDRESS: &str = "canary.quillfeather@example.com";
@@ -78,6 +81,26 @@ fn telling(house: &House, server: &Sshd) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The third bundle: its destination reports all that it was told, and its place is a bucket.
+fn dumping(house: &House, store: &ObjectStore) -> anyhow::Result<()> {
+    let (acme, other) = (house.partners().join("acme"), house.partners().join("dumping"));
+    std::fs::create_dir(&other)?;
+    std::fs::copy(acme.join("builder.wasm"), other.join("builder.wasm"))?;
+    std::fs::copy(plugins()?.join("misbehaving-destination.wasm"), other.join("destination.wasm"))?;
+    let manifest = std::fs::read_to_string(acme.join("partner.toml"))?;
+    std::fs::write(other.join("partner.toml"), manifest.replace("'acme'", "'dumping'"))?;
+    std::fs::write(
+        other.join("destinations.toml"),
+        format!(
+            "[[destination]]\nid = '{DUMPING}'\nname = 'dumping'\ntenant = '{TENANT}'\n{}\n\
+             settings = {{ behaviour = 'dump', query = 'rows', name = 'contacts-{{key}}.csv' }}\n\
+             [destination.queries.rows]\nurl_env = 'CRM_URL'\nsql = 'select name, email from crm.contacts where tenant_id = :tenant::uuid'\n",
+            store.place()
+        ),
+    )?;
+    Ok(())
+}
+
 async fn create(house: &House, destination: Uuid) -> anyhow::Result<Uuid> {
     let id = Uuid::now_v7();
     let job = NewJob {
@@ -128,12 +151,18 @@ async fn plg_08_planted_secrets_and_personal_data_are_in_nothing_that_comes_out(
     let inline = text.lines().find(|line| line.starts_with("url = ")).context("no url")?.to_owned();
     std::fs::write(&destinations, text.replace(&inline, "url_env = 'CRM_URL'"))?;
     telling(&house, &keyed)?;
+    let bucket = ObjectStore::start().await?;
+    dumping(&house, &bucket)?;
 
     let serving = Serving::start(&house, directory.path())?;
     // Once it is joined, jobs can name it.
-    wait::until("the second bundle to be served", async || Ok(store::destination_state(&house.api, TELLING).await?))
-        .await?;
+    for other in [TELLING, DUMPING] {
+        wait::until("the other bundles to be served", async || Ok(store::destination_state(&house.api, other).await?))
+            .await?;
+    }
     let (delivered, told) = (create(&house, DESTINATION).await?, create(&house, TELLING).await?);
+    let dumped = create(&house, DUMPING).await?;
+    house.until(dumped, Status::Completed).await?;
     house.until(delivered, Status::Completed).await?;
     house.until(told, Status::Failed).await?;
     let file = server.read(&House::final_name(delivered)).context("nothing was delivered")?;
@@ -151,6 +180,8 @@ async fn plg_08_planted_secrets_and_personal_data_are_in_nothing_that_comes_out(
         &["job", "show", &delivered.to_string()],
         &["job", "explain", &delivered.to_string()],
         &["job", "explain", &told.to_string()],
+        &["job", "show", &dumped.to_string()],
+        &["job", "explain", &dumped.to_string()],
         &["job", "list"],
     ] {
         for format in [&[][..], &["--json"]] {
@@ -165,11 +196,15 @@ async fn plg_08_planted_secrets_and_personal_data_are_in_nothing_that_comes_out(
     for said in [&log, &database, &printed] {
         assert!(said.contains("the first row holds (a value) and (a value)"), "{said}");
     }
+    // All that a plugin is told of its job and its destination is among it.
+    let dump = database.lines().find(|line| line.contains("delivery_key: "));
+    for told in ["behaviour", "dump", "contacts-{key}.csv", &dumped.simple().to_string()] {
+        assert!(dump.is_some_and(|dump| dump.contains(told)), "{told} was not dumped: {dump:?}");
+    }
     let key = std::fs::read_to_string(keyed.client_key())?;
     let key = key.lines().nth(2).context("the key is short")?;
-    let settings = format!("{:?}", house.bundle.destinations.iter().map(|one| &one.settings).collect::<Vec<_>>());
-    for canary in [ssh::PASSWORD, URL_PASSWORD, key, PERSON, "Quillfeather", ADDRESS] {
-        for (of, said) in [("log", &log), ("database", &database), ("commands", &printed), ("settings", &settings)] {
+    for canary in [ssh::PASSWORD, URL_PASSWORD, key, ACCESS_KEY, SECRET_KEY, PERSON, "Quillfeather", ADDRESS] {
+        for (of, said) in [("log", &log), ("database", &database), ("commands", &printed)] {
             let line = said.lines().find(|line| line.contains(canary));
             assert!(line.is_none(), "{canary:?} is in the {of}: {}", line.unwrap_or_default());
         }

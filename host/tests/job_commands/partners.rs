@@ -202,7 +202,7 @@ async fn plg_01_the_switch_is_recorded_with_who_and_why_and_holds_jobs() -> anyh
     for command in ["enable", "disable"] {
         let other = uuid::Uuid::nil().to_string();
         waybill(&house, &["partner", command, &other, "--reason", "why"]).await?.says(3, &["NotFound"]);
-        waybill(&house, &["partner", command, &id, "--reason", " "]).await?.says(1, &["need words"]);
+        waybill(&house, &["partner", command, &id, "--reason", " "]).await?.says(2, &["needs words"]);
         waybill(&house, &["partner", command, &id]).await?.says(2, &["--reason"]);
     }
     Ok(())
@@ -226,7 +226,10 @@ async fn plg_01_a_destination_is_named_by_its_id_or_by_its_name() -> anyhow::Res
     let job = created.json()?["job"].as_str().context("it has no id")?.to_owned();
     waybill(&house, &["job", "create", "--destination", "nobody's"])
         .await?
-        .says(1, &["nobody's", "waybill destination list", "must have started once"]);
+        .says(3, &["NoSuchDestination", "nobody's", "waybill destination list", "must have started once"]);
+    waybill(&house, &["job", "list", "--destination", name]).await?.says(0, &[&job]);
+    waybill(&house, &["job", "list", "--destination", "nobody's"]).await?.says(3, &["NoSuchDestination", "nobody's"]);
+    waybill(&house, &["destination", "resume", name, "--as", " "]).await?.says(2, &["needs words"]);
     let edit = async |to: &str| waybill(&house, &["job", "edit", &job, "--version", "1", "--destination", to]).await;
     edit("nobody's").await?.says(4, &["NoSuchDestination", "nobody's", "Nothing was changed"]);
     edit(name).await?.says(0, &["Changed", &DESTINATION.to_string()]);

@@ -4,6 +4,8 @@
 
 mod authored;
 mod conventions;
+mod matrix;
 mod recorded;
 mod rehearsed;
+mod reported;
 mod stage;

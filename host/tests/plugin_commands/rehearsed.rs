@@ -1,7 +1,7 @@
-//! `waybill plugin test`: shipped bundles pass it, broken ones are told what is wrong.
+//! `waybill plugin test`: broken bundles are told what is wrong, and the report is read by people and by build servers.
 
 use serde_json::Value;
-use waybill::rehearsal::{Fault, Options, rehearse};
+use waybill::rehearsal::{Options, rehearse};
 
 use super::stage::{Bench, fault, list, part, wrong};
 
@@ -20,99 +20,6 @@ fn sentences(settings: &str) -> anyhow::Result<String> {
     assert_eq!(code, Some(4), "{settings}: {:?}", wrong(&report));
     assert_eq!(part(&report, "passed"), false);
     Ok(wrong(&report).join("\n"))
-}
-
-/// A shipped bundle, under every fault.
-fn passes(name: &str, cases: usize) -> anyhow::Result<Value> {
-    let (code, report) = Bench::shipped(name, "csv-builder")?.report(&[])?;
-    assert_eq!(wrong(&report), Vec::<String>::new(), "{name}");
-    assert_eq!((code, part(&report, "passed")), (Some(0), &Value::Bool(true)), "{name}");
-    assert_eq!(list(&report, "cases").len(), cases);
-    for case in list(&report, "cases") {
-        let faults = list(case, "faults");
-        let names: Vec<&str> = faults.iter().filter_map(|fault| part(fault, "fault").as_str()).collect();
-        assert_eq!(names, Fault::all().iter().map(|fault| fault.id()).collect::<Vec<_>>());
-        for one in faults.iter().filter(|one| part(one, "excluded").is_null()) {
-            assert_ne!(part(one, "judged"), "false", "{one}");
-            assert!(part(one, "truth").as_str().is_some_and(|truth| !truth.is_empty()), "{one}");
-            // Nothing waits out its request's time on a line that was cut.
-            assert!(part(one, "milliseconds").as_u64().is_some_and(|took| took < 25_000), "{one}");
-        }
-    }
-    for (id, concluded) in [
-        ("plain", "Completed(checksum)"),
-        ("stop-requested", "Stopped"),
-        ("name-taken", "Failed(FinalNameOccupied)"),
-        ("cut-before-connect", "Queued again"),
-        ("refused-create", "NotDelivered(never_sent)"),
-        ("lost-before-fence", "NotDelivered(never_sent)"),
-        ("neither-link-nor-rename", "NotDelivered(never_sent)"),
-        ("no-link", "Completed(checksum)"),
-    ] {
-        let fault = fault(&report, id);
-        assert_eq!((part(fault, "concluded"), part(fault, "judged")), (&concluded.into(), &"true".into()), "{fault}");
-    }
-    Ok(report)
-}
-
-#[test]
-fn plg_06_northwind_passes_and_an_unconfirmed_trigger_is_left_unknown() -> anyhow::Result<()> {
-    let report = passes("northwind", 2)?;
-    let cut = fault(&report, "cut-after-link");
-    assert_eq!(
-        (&cut["concluded"], &cut["judged"]),
-        (&"Unknown(trigger_not_confirmed)".into(), &"open".into()),
-        "{cut}"
-    );
-    assert_eq!(
-        (&cut["truth"], &cut["later"]["judged"]),
-        (&"the file was there, whole".into(), &"open".into()),
-        "{cut}"
-    );
-    Ok(())
-}
-
-#[test]
-fn plg_06_meridian_passes_and_a_later_look_settles_what_landed_late() -> anyhow::Result<()> {
-    let report = passes("meridian", 1)?;
-    let cut = fault(&report, "cut-during-link");
-    assert_eq!(
-        (&cut["concluded"], &cut["judged"]),
-        (&"Unknown(unanswered_and_absent)".into(), &"open".into()),
-        "{cut}"
-    );
-    assert_eq!(
-        (&cut["later"]["concluded"], &cut["later"]["judged"]),
-        (&"Completed(checksum)".into(), &"true".into()),
-        "{cut}"
-    );
-    let late = fault(&report, "lands-after-look");
-    assert_eq!(
-        (&late["later"]["removed_temporary"], &late["truth"]),
-        (&true.into(), &"the final name was never created".into()),
-        "{late}"
-    );
-    Ok(())
-}
-
-/// The other builders: their files are what is new, and Northwind shows what a fault makes of a delivery.
-#[test]
-fn plg_06_a_bundle_of_each_builder_passes() -> anyhow::Result<()> {
-    for (name, builder, cases) in [
-        ("aldgate", "fixed-width-builder", 2),
-        ("brightline", "json-lines-builder", 1),
-        ("castell", "xml-builder", 1),
-        ("dunmore", "openpgp-builder", 1),
-    ] {
-        let (code, report) = Bench::shipped(name, builder)?.report(&["--fault", "plain"])?;
-        assert_eq!((code, wrong(&report)), (Some(0), vec![]), "{name}");
-        assert_eq!(list(&report, "cases").len(), cases, "{name}");
-        for case in list(&report, "cases") {
-            let golden = list(case, "checks").iter().any(|check| part(check, "name") == "golden file");
-            assert_eq!(golden, name != "dunmore", "{name}: {case}");
-        }
-    }
-    Ok(())
 }
 
 /// The same as a library, for authors' own tests.
@@ -166,6 +73,86 @@ fn plg_06_a_misbehaving_destination_fails_with_the_sentence_that_says_why() -> a
         let said = sentences(settings)?;
         assert!(said.contains(told), "{settings}: {said}");
     }
+    Ok(())
+}
+
+/// The contract says that files stay, and the case's server takes them at once: what the host proves by it is not so.
+#[test]
+fn plg_06_a_contract_that_its_server_does_not_keep_fails_with_the_false_conclusions() -> anyhow::Result<()> {
+    let manifest = format!("{MANIFEST}keeps_seconds = 604800\n");
+    let bench = Bench::made(&manifest, &format!("{CASE}[server]\ncollects = true\n"), "sftp-destination")?;
+    let faults = ["--fault", "refuses-what-it-did,cut-after-link"];
+    let (code, report) = bench.report(&faults)?;
+    assert_eq!((code, part(&report, "passed")), (Some(4), &Value::Bool(false)));
+    let (refused, cut) = (fault(&report, "refuses-what-it-did"), fault(&report, "cut-after-link"));
+    let refusal = "NotDelivered(refused_and_unchanged)";
+    assert_eq!((&refused["concluded"], &refused["judged"]), (&refusal.into(), &"false".into()), "{refused}");
+    let removal = "NotDelivered(temporary_removed)";
+    assert_eq!((&cut["judged"], &cut["later"]["judged"]), (&"open".into(), &"false".into()), "{cut}");
+    let truth = "and that is false: the file was there, whole";
+    assert_eq!(
+        wrong(&report),
+        [
+            format!("\"refuses-what-it-did\": \"the host concluded {refusal}, {truth}\""),
+            format!("\"cut-after-link\": \"a later look concluded {removal}, {truth}\""),
+        ]
+    );
+    let said = String::from_utf8(bench.test(&faults)?.stdout)?;
+    for part in ["FAIL", "FALSE: the file was there", "made, revision 1: FAILED, 1 case"] {
+        assert!(said.contains(part), "{part:?} is not in:\n{said}");
+    }
+    Ok(())
+}
+
+/// A contract with a done-file, and a destination that is set so.
+fn with_a_done_file(settings: &str, more: &str) -> anyhow::Result<Bench> {
+    let manifest = format!("{MANIFEST}[[contract.auxiliary]]\nname = '{{final}}.done'\ntrigger = true\n");
+    let case = CASE.replace("[settings]\n", &format!("[settings]\n{settings}\n"));
+    Bench::made(&manifest, &format!("{case}{more}"), "sftp-destination")
+}
+
+/// Without the trigger the outcome is unknown, which is never false: the bundle fails because nothing wrote the file.
+#[test]
+fn plg_06_a_declared_file_that_is_never_written_fails_the_bundle_by_its_name() -> anyhow::Result<()> {
+    let told = "the contract declares contacts-K-1.csv.done beside the file, and it was never put there";
+    let (code, report) = with_a_done_file("donefile = '{final}.done'", "")?.report(&["--fault", "plain"])?;
+    assert_eq!((code, &fault(&report, "plain")["concluded"]), (Some(4), &"Unknown(trigger_not_confirmed)".into()));
+    assert!(wrong(&report).join("\n").contains(told), "{report}");
+
+    // One that starts nothing is missed by no conclusion.
+    let manifest = format!("{MANIFEST}[[contract.auxiliary]]\nname = '{{final.stem}}.sha256'\n");
+    let (code, report) = Bench::made(&manifest, CASE, "sftp-destination")?.report(&["--fault", "plain"])?;
+    assert_eq!((code, &fault(&report, "plain")["concluded"]), (Some(4), &"Completed(checksum)".into()));
+    assert!(
+        wrong(&report).join("\n").contains("the contract declares contacts-K-1.sha256 beside the file"),
+        "{report}"
+    );
+    Ok(())
+}
+
+#[test]
+fn plg_06_the_bytes_of_a_file_beside_are_compared_and_written_anew() -> anyhow::Result<()> {
+    let beside = "[[beside]]\nname = '{final.name}.done'\ngolden = 'golden/two.done'\n";
+    let bench = with_a_done_file("done_file = '{final}.done'\ndone_content = 'sha256'", beside)?;
+    let said = |arguments: &[&str]| -> anyhow::Result<(Option<i32>, String)> {
+        let (code, report) = bench.report(&[&["--fault", "plain"], arguments].concat())?;
+        Ok((code, wrong(&report).join("\n")))
+    };
+    let (code, told) = said(&[])?;
+    assert_eq!((code, told.contains("two.done is not there yet; --bless")), (Some(4), true), "{told}");
+    assert_eq!(said(&["--bless"])?, (Some(0), String::new()));
+    let written = String::from_utf8(bench.read("tests/golden/two.done")?)?;
+    assert!(written.ends_with("  contacts-K-1.csv\n"), "{written}");
+    assert_eq!(said(&[])?, (Some(0), String::new()));
+    bench.write("tests/golden/two.done", &written.to_uppercase())?;
+    let (code, told) = said(&[])?;
+    assert_eq!((code, told.contains("contacts-K-1.csv.done differs from two.done at byte")), (Some(4), true), "{told}");
+
+    let case = String::from_utf8(bench.read("tests/one.toml")?)?;
+    bench.write("tests/one.toml", &case.replace("{final.name}.done", "other"))?;
+    let (code, told) = said(&[])?;
+    let undeclared = "the contract declares no other beside the file; it declares: contacts-K-1.csv.done";
+    assert_eq!((code, told.contains(undeclared)), (Some(4), true), "{told}");
     Ok(())
 }
 

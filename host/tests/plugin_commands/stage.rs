@@ -97,12 +97,17 @@ impl Bench {
 
     /// `waybill plugin test` on it, without any setting of the environment that runs the tests.
     pub fn test(&self, arguments: &[&str]) -> anyhow::Result<Output> {
+        let cache = repository().join("target/cache/waybill/compiled");
+        let mut command = self.bare();
+        command.env("WAYBILL_PLUGIN_CACHE", cache).args(["test", &self.name]);
+        Ok(command.args(arguments).output()?)
+    }
+
+    /// `waybill plugin …` in an empty environment.
+    pub fn bare(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_waybill"));
+        command.current_dir(self.directory.path()).env_clear().arg("plugin");
         command
-            .current_dir(self.directory.path())
-            .env_clear()
-            .env("WAYBILL_PLUGIN_CACHE", repository().join("target/cache/waybill/compiled"));
-        Ok(command.args(["plugin", "test", &self.name]).args(arguments).output()?)
     }
 
     /// The same with `--json`: the exit code and the report.
@@ -148,7 +153,7 @@ pub fn fault<'a>(report: &'a Value, id: &str) -> &'a Value {
     faults.iter().find(|fault| part(fault, "fault") == id).unwrap_or(&Value::Null)
 }
 
-fn repository() -> PathBuf {
+pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 

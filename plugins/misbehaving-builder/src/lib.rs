@@ -9,8 +9,10 @@
 //! | `recurse` | calls itself without an end |
 //! | `panic` | panics with the message of the setting `message` |
 //! | `rows-then-fail` | writes some rows, then fails with the kind of the setting `failure` |
+//! | `swallow-lost-rows` | does as `well`, and takes rows that it was refused for the end of the rows |
+//! | `swallow-full-spool` | writes each row by a call of its own, and goes on past those that failed |
 //! | `tell` | logs the values of its first row, and fails with them (or panics, if the setting `loudly` is there) |
-//! | `log-flood` | logs without an end |
+//! | `log-flood` | reads the rows, then logs without an end, or as many messages as the setting `messages` says |
 //! | `leak-handles` | opens the query without an end, and never lets go |
 //! | `big-list` | writes as many bytes in one call as the setting `bytes` says (64 MiB) |
 //! | `big-failure` | fails with a text of 8 MiB |
@@ -21,6 +23,9 @@
 use std::hint::black_box;
 use std::io::Write as _;
 
+use waybill_guest::export::BuilderExport;
+use waybill_guest::export::builder::Guest;
+use waybill_guest::export::builder::waybill::partner::output::File;
 use waybill_guest::{Builder, Built, Failure, Job, Output, Rows, Value, log, random, rows};
 
 struct Misbehaving;
@@ -41,9 +46,8 @@ impl Builder for Misbehaving {
                 Err(failure(job))
             }
             "tell" => tell(job),
-            "log-flood" => loop {
-                log::info("the same message, again and again");
-            },
+            "swallow-lost-rows" => swallow_lost_rows(job, output),
+            "log-flood" => log_flood(job),
             "leak-handles" => leak_handles(job),
             "big-list" => {
                 output.append_at_once(&vec![b'x'; job.parsed("bytes")?.unwrap_or(64 << 20)])?;
@@ -62,12 +66,78 @@ impl Builder for Misbehaving {
     }
 }
 
-waybill_guest::export_builder!(Misbehaving);
+/// What is exported: the SDK lets nobody go on past a write that failed.
+struct WithoutTheSdk;
+
+impl Guest for WithoutTheSdk {
+    fn build(job: Job, output: &File) -> Result<Built, Failure> {
+        if job.setting("behaviour") == Some("swallow-full-spool") {
+            return swallow_full_spool(&job, output);
+        }
+        BuilderExport::<Misbehaving>::build(job, output)
+    }
+}
+
+#[cfg(target_family = "wasm")]
+#[allow(unsafe_code, clippy::all, clippy::pedantic, reason = "generated: the component model's entry points")]
+mod exported {
+    use super::WithoutTheSdk;
+
+    waybill_guest::export::builder::export_world!(WithoutTheSdk with_types_in waybill_guest::export::builder);
+}
+
+// Outside of WebAssembly there is no host to export to.
+#[cfg(not(target_family = "wasm"))]
+const _: () = {
+    const fn implements<T: Guest>() {}
+    implements::<WithoutTheSdk>();
+};
+
+fn swallow_lost_rows(job: &Job, output: &mut Output<'_>) -> Result<Built, Failure> {
+    let mut built = Built { rows: 0 };
+    for row in open(job).into_iter().flatten() {
+        let Ok(row) = row else { break };
+        write_row(row, output)?;
+        built.rows += 1;
+    }
+    Ok(built)
+}
+
+fn swallow_full_spool(job: &Job, file: &File) -> Result<Built, Failure> {
+    let mut built = Built { rows: 0 };
+    for row in open(job)? {
+        for value in row? {
+            if let Value::Text(text) = value {
+                // Refused or not, it goes on.
+                let _ = file.write(text.as_bytes());
+            }
+        }
+        built.rows += 1;
+    }
+    Ok(built)
+}
+
+fn log_flood(job: &Job) -> Result<Built, Failure> {
+    for row in open(job)? {
+        black_box(row?);
+    }
+    let most = job.parsed("messages")?.unwrap_or(u64::MAX);
+    for _ in 0..most {
+        log::error("the same message, again and again");
+    }
+    Ok(Built { rows: 0 })
+}
 
 fn tell(job: &Job) -> Result<Built, Failure> {
     let row = open(job)?.next().transpose()?.unwrap_or_default();
-    let values: Vec<String> =
-        row.into_iter().filter_map(|value| if let Value::Text(text) = value { Some(text) } else { None }).collect();
+    let values = row.into_iter().filter_map(|value| match value {
+        Value::Null | Value::Boolean(_) => None,
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Float(number) => Some(number.to_string()),
+        Value::Text(text) => Some(text),
+        Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+    });
+    let values: Vec<String> = values.collect();
     let told = format!("the first row holds {}", values.join(" and "));
     log::info(&told);
     log::error(&told);
@@ -87,15 +157,20 @@ fn well(job: &Job, output: &mut Output<'_>, most: u64) -> Result<Built, Failure>
         if built.rows == most {
             break;
         }
-        for value in row? {
-            match value {
-                Value::Text(text) => writeln!(output, "{text}")?,
-                other => writeln!(output, "{other:?}")?,
-            }
-        }
+        write_row(row?, output)?;
         built.rows += 1;
     }
     Ok(built)
+}
+
+fn write_row(row: Vec<Value>, output: &mut Output<'_>) -> Result<(), Failure> {
+    for value in row {
+        match value {
+            Value::Text(text) => writeln!(output, "{text}")?,
+            other => writeln!(output, "{other:?}")?,
+        }
+    }
+    Ok(())
 }
 
 fn compute() -> ! {

@@ -22,6 +22,7 @@
 //! | `name-escapes` | the final name is the setting `name` (`../x`), as it stands |
 //! | `name-unstable` | the final name differs from attempt to attempt: it names the attempt |
 //! | `flood-report` | reports 20,000 remarks of 1 KiB each |
+//! | `dump` | reports all that it was told of its job, settings and all, as remarks named `job` |
 //! | `script` | in `deliver`: the calls of the setting `script`, `script.rs` |
 
 mod script;
@@ -79,6 +80,7 @@ impl Destination for Misbehaving {
         Ok(match behaviour(job) {
             "lie-auxiliary" => Receipt { auxiliary: vec![format!("{}.done", expected.name)], ..receipt },
             "flood-report" => Receipt { extra: flood(), ..receipt },
+            "dump" => Receipt { extra: dump(job), ..receipt },
             _ => receipt,
         })
     }
@@ -258,6 +260,13 @@ fn reach_outside(look: &Reader) -> Vec<Setting> {
         }
     }
     reached
+}
+
+/// Each setting, and then all of it, in remarks as long as the host keeps them.
+fn dump(job: &Job) -> Vec<Setting> {
+    let whole: Vec<char> = format!("{job:?}").chars().collect();
+    let parts = whole.chunks(500).map(|part| Setting { name: "job".to_owned(), value: part.iter().collect() });
+    job.settings.iter().cloned().chain(parts).collect()
 }
 
 fn flood() -> Vec<Setting> {

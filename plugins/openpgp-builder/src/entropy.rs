@@ -40,6 +40,7 @@ impl CryptoRng for World {}
 getrandom::register_custom_getrandom!(from_world);
 
 #[cfg(target_family = "wasm")]
+#[expect(clippy::unnecessary_wraps, reason = "the signature is that of the crate that calls it")]
 fn from_world(bytes: &mut [u8]) -> Result<(), getrandom::Error> {
     World.fill_bytes(bytes);
     Ok(())

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::panics::report_panics;
-use crate::{Failure, FileFacts, Found, Job, Listing, Observation, Reader, Receipt, Writer, bindings};
+use crate::{Failure, FileFacts, Job, Listing, Observation, Reader, Receipt, Writer, bindings};
 
 /// Speaks the partner's conventions over a session that the host holds.
 pub trait Destination {
@@ -42,20 +42,6 @@ impl Reader {
     /// A look at one name.
     pub fn list(&self, name: &str) -> Result<Listing, Failure> {
         Ok(Listing { name: name.to_owned(), found: self.stat(name)?, sha256: None, extra: vec![] })
-    }
-
-    /// A look at one name, with the SHA-256 of the file there if the server computes it. A server that refuses to is not a failure
-    /// of the look.
-    pub fn list_with_digest(&self, name: &str) -> Result<Listing, Failure> {
-        let mut listing = self.list(name)?;
-        if matches!(&listing.found, Found::Present(entry) if entry.kind == "file") {
-            listing.sha256 = match self.digest(name, "sha256") {
-                Ok(digest) => digest,
-                Err(Failure::Refused(_) | Failure::Forbidden(_)) => None,
-                Err(failure) => return Err(failure),
-            };
-        }
-        Ok(listing)
     }
 }
 

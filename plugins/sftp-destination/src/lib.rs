@@ -5,7 +5,6 @@
 //! | setting | meaning | default |
 //! | --- | --- | --- |
 //! | `make_directories` | `yes` or `no`: make the directories that the names lie in | `no` |
-//! | `server_digest` | `yes` or `no`: ask the server for a SHA-256, where it offers one | `yes` |
 //! | `look_again_seconds` | when a later look is worth it | the host's intervals |
 //!
 //! What this plugin reports is a report: the host looks by itself, and concludes from what it saw.
@@ -35,7 +34,6 @@ impl Destination for Sftp {
         send: &Writer,
     ) -> Result<Receipt, Failure> {
         // Everything that a setting can get wrong shows before the first byte is sent.
-        let digest = job.yes_or_no("server_digest", true)?;
         let first = Beside::of(job, expected, When::Before)?;
         let done = Beside::of(job, expected, When::Done)?;
         if job.yes_or_no("make_directories", false)? {
@@ -59,7 +57,7 @@ impl Destination for Sftp {
 
         // The file is published: from here on a failure is worth a note, and the look is worth more.
         let put = done.as_ref().map(|done| done.put(send));
-        let mut receipt = Receipt::of(list(look, &expected.name, digest)?);
+        let mut receipt = Receipt::of(look.list(&expected.name)?);
         receipt.auxiliary.extend(put_first);
         match done.zip(put) {
             None => {}
@@ -80,16 +78,12 @@ impl Destination for Sftp {
         _auxiliary: &[String],
         look: &Reader,
     ) -> Result<Observation, Failure> {
-        let listing = list(look, &expected.name, job.yes_or_no("server_digest", true)?)?;
+        let listing = look.list(&expected.name)?;
         Ok(Observation { again_after_seconds: job.parsed("look_again_seconds")?, ..Observation::of(listing) })
     }
 }
 
 waybill_guest::export_destination!(Sftp);
-
-fn list(look: &Reader, name: &str, digest: bool) -> Result<Listing, Failure> {
-    if digest { look.list_with_digest(name) } else { look.list(name) }
-}
 
 /// Makes what is missing. A server's no is not told apart from "it exists": if it matters, the sending fails.
 fn make_directories<'a>(names: impl Iterator<Item = &'a str>, send: &Writer) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! An object store in this process: as much of S3 as a delivery asks for, over HTTP on loopback.
+//! An object store in this process: as much of S3 as a delivery asks for, over HTTP on loopback, or over TLS.
 //!
 //! It checks the signature of every request and the digest of every body by itself, remembers what it was asked, keeps the
 //! condition of a create or ignores it, and breaks where it is told. A connection serves one request.
@@ -7,15 +7,21 @@ mod s3;
 mod signature;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+
+use crate::partner_server::private;
 
 pub const BUCKET: &str = "deliveries";
 pub const REGION: &str = "us-east-1";
+/// The part of the bucket that a destination is.
+pub const PREFIX: &str = "in";
 /// Both keys are easily found where they do not belong.
 pub const ACCESS_KEY: &str = "canary-access-5f1e";
 pub const SECRET_KEY: &str = "canary-secret-9b7c";
@@ -60,11 +66,16 @@ pub struct Asked {
     pub status: Option<u16>,
 }
 
+/// The two keys, each in a file of its own.
+#[derive(Debug)]
+pub struct KeyFiles(TempDir);
+
 /// A store with one bucket. It ends when it is dropped.
 pub struct ObjectStore {
     port: u16,
+    secure: bool,
     state: Arc<Mutex<State>>,
-    keys: TempDir,
+    keys: KeyFiles,
     serving: JoinHandle<()>,
 }
 
@@ -85,49 +96,82 @@ struct Object {
     written: u64,
 }
 
+impl KeyFiles {
+    pub fn write() -> anyhow::Result<Self> {
+        let keys = Self(tempfile::tempdir()?);
+        private(&keys.access(), &format!("{ACCESS_KEY}\n"))?;
+        private(&keys.secret(), &format!("{SECRET_KEY}\n"))?;
+        Ok(keys)
+    }
+
+    pub fn access(&self) -> PathBuf {
+        self.0.path().join("access_key")
+    }
+
+    pub fn secret(&self) -> PathBuf {
+        self.0.path().join("secret_key")
+    }
+
+    /// The lines of `destinations.toml` that name a store with them.
+    pub fn place(&self, store: &str) -> String {
+        let (access, secret) = (self.access(), self.secret());
+        format!(
+            "bucket = '{BUCKET}'\nstore = '{store}'\nprefix = '{PREFIX}'\naccess_key_file = '{}'\nsecret_key_file = '{}'",
+            access.display(),
+            secret.display()
+        )
+    }
+}
+
 impl ObjectStore {
     pub async fn start() -> anyhow::Result<Self> {
+        Self::start_with(None).await
+    }
+
+    /// Over TLS, with this certificate.
+    pub async fn start_secure(config: Arc<ServerConfig>) -> anyhow::Result<Self> {
+        Self::start_with(Some(config.into())).await
+    }
+
+    async fn start_with(tls: Option<TlsAcceptor>) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
-        let keys = tempfile::tempdir()?;
-        for (name, key) in [("access_key", ACCESS_KEY), ("secret_key", SECRET_KEY)] {
-            let path = keys.path().join(name);
-            std::fs::write(&path, format!("{key}\n"))?;
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-        }
+        let (secure, keys) = (tls.is_some(), KeyFiles::write()?);
         let state = Arc::new(Mutex::new(State::default()));
         let shared = Arc::clone(&state);
         let serving = tokio::spawn(async move {
             while let Ok((line, _)) = listener.accept().await {
-                let state = Arc::clone(&shared);
+                let (state, tls) = (Arc::clone(&shared), tls.clone());
                 tokio::spawn(async move {
-                    if let Err(error) = s3::serve(line, &state).await {
+                    let served = match tls {
+                        None => s3::serve(line, &state).await,
+                        Some(tls) => match tls.accept(line).await {
+                            Ok(line) => s3::serve(line, &state).await,
+                            Err(error) => Err(error.into()),
+                        },
+                    };
+                    if let Err(error) = served {
                         tracing::debug!(%error, "a request to the object store ended early");
                     }
                 });
             }
         });
-        Ok(Self { port, state, keys, serving })
+        Ok(Self { port, secure, state, keys, serving })
     }
 
+    /// By name where a certificate has one.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        let (scheme, host) = if self.secure { ("https", "localhost") } else { ("http", "127.0.0.1") };
+        format!("{scheme}://{host}:{}", self.port)
     }
 
-    /// The file that holds one of the keys.
-    pub fn key_file(&self, name: &str) -> std::path::PathBuf {
-        self.keys.path().join(name)
+    pub fn key_files(&self) -> &KeyFiles {
+        &self.keys
     }
 
     /// The lines of `destinations.toml` that name it.
     pub fn place(&self) -> String {
-        let file = |name| self.key_file(name).display().to_string();
-        format!(
-            "bucket = '{BUCKET}'\nstore = '{}'\nprefix = 'in'\naccess_key_file = '{}'\nsecret_key_file = '{}'",
-            self.url(),
-            file("access_key"),
-            file("secret_key")
-        )
+        self.keys.place(&self.url())
     }
 
     pub fn set_manners(&self, manners: Manners) {
@@ -139,7 +183,7 @@ impl ObjectStore {
         self.state().faults.push((method, key_ends.to_owned(), fault));
     }
 
-    /// All keys, in order.
+    /// The keys of all objects, in order.
     pub fn keys(&self) -> Vec<String> {
         self.state().objects.keys().cloned().collect()
     }
@@ -156,7 +200,12 @@ impl ObjectStore {
     /// Requests of this method for a key that ends so.
     pub fn asked(&self, method: &str, key_ends: &str) -> Vec<Asked> {
         let fits = |one: &&Asked| one.method == method && one.key.ends_with(key_ends);
-        self.state().log.iter().filter(fits).cloned().collect()
+        self.log().iter().filter(fits).cloned().collect()
+    }
+
+    /// All requests.
+    pub fn log(&self) -> Vec<Asked> {
+        self.state().log.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

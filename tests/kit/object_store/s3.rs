@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use anyhow::Context as _;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 
 use super::signature::{Signed, check};
 use super::{Asked, BUCKET, Fault, Object, State, whole};
@@ -40,7 +39,7 @@ impl Answer {
     }
 }
 
-pub async fn serve(line: TcpStream, state: &Mutex<State>) -> anyhow::Result<()> {
+pub async fn serve(line: impl AsyncRead + AsyncWrite + Unpin, state: &Mutex<State>) -> anyhow::Result<()> {
     let mut line = BufReader::new(line);
     let request = read(&mut line).await?;
     let (answer, method) = (answered(&request, &mut whole(state)), request.method);
@@ -61,7 +60,7 @@ pub async fn serve(line: TcpStream, state: &Mutex<State>) -> anyhow::Result<()> 
     Ok(line.shutdown().await?)
 }
 
-async fn read(line: &mut BufReader<TcpStream>) -> anyhow::Result<Request> {
+async fn read(line: &mut BufReader<impl AsyncRead + Unpin>) -> anyhow::Result<Request> {
     let mut first = String::new();
     line.read_line(&mut first).await?;
     let mut words = first.split_whitespace();

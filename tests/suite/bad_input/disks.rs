@@ -1,11 +1,15 @@
 //! Disks that are really full: ours, and the partner's.
 
+use std::time::Duration;
+
 use waybill::job::evidence::Evidence;
 use waybill::job::facts::Found;
 use waybill::job::status::{EventKind, FailureReason, Status};
+use waybill::store;
+use waybill_tests::house::DESTINATION;
 use waybill_tests::{House, Plan, Reach, SmallDisk, Sshd};
 
-use super::{assert_sentence, cause};
+use super::{assert_sentence, handed_back};
 
 /// Some megabytes of CSV.
 const MANY_ROWS: i32 = 80_000;
@@ -13,21 +17,28 @@ const MANY_ROWS: i32 = 80_000;
 #[tokio::test]
 async fn bad_input_a_full_spool_is_named_and_keeps_nothing() -> anyhow::Result<()> {
     let server = Sshd::start().await?;
-    let house = House::before(&Reach::openssh(&server)?, Plan { rows: MANY_ROWS, ..Plan::default() }).await?;
-    let disk = SmallDisk::mount(&house.spool(), 1024)?;
-    let empty = disk.used_bytes()?;
+    let plan = Plan { rows: MANY_ROWS, first_backoff: Duration::from_secs(2), ..Plan::default() };
+    let house = House::before(&Reach::openssh(&server)?, plan).await?;
+    let disk = SmallDisk::mount(&house.spool(), 16 << 10)?;
+    let filler = house.spool().join("filler");
+    std::fs::write(&filler, vec![0; 15 << 20])?;
+    let filled = disk.used_bytes()?;
     let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
     let id = house.create().await?;
-    let job = house.until_ended(id).await?;
-    assert_eq!((job.status, job.failure_reason), (Status::Failed, Some(FailureReason::BuildFailed)));
     let spool = house.spool();
     assert_sentence(
-        &cause(&house, id).await?,
+        &handed_back(&house, id).await?,
         &["no space", &spool.display().to_string(), "free some", "[directories] data"],
     );
-    assert_eq!(disk.names()?, [""; 0]);
-    assert_eq!(disk.used_bytes()?, empty, "the disk is not given back");
+    assert_eq!(disk.names()?, ["filler"]);
+    assert_eq!(disk.used_bytes()?, filled, "the disk is not given back");
     assert_eq!(server.operations()?, [], "the partner was asked for something");
+    // Nothing is wrong with the destination, and room is all that the job needs.
+    let state = store::destination_state(&house.api, DESTINATION).await?;
+    assert!(state.is_some_and(|state| state.pause.is_none() && state.attention.is_none()));
+    std::fs::remove_file(&filler)?;
+    let job = house.until_woken(id).await?;
+    assert_eq!(job.status, Status::Completed);
     Ok(())
 }
 

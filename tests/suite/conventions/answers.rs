@@ -3,6 +3,7 @@
 use waybill::job::evidence::Evidence;
 use waybill::job::status::Status;
 use waybill::upkeep::Looked;
+use waybill_tests::sftp_server::{Action, Fault};
 use waybill_tests::{Plan, SftpServer};
 
 use super::{Partner, completed, unknown};
@@ -108,6 +109,27 @@ async fn del_10_an_answer_that_was_there_before_says_nothing_then_or_later() -> 
     put(&partner.server, "answers/spring.txt", "ok spring\n");
     assert_eq!(partner.looked(&job).await?, [Looked::Open]);
     assert_eq!(partner.outcome(&job).await?, unknown("not_promised_whole"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn del_10_among_many_new_answers_ours_counts_and_neither_a_folder_nor_one_that_went_away_hides_it()
+-> anyhow::Result<()> {
+    let partner = Partner::agreed(answering("answers/*.txt"), &["answers"]).await?;
+    partner.when_published(|server, key| {
+        server.make_directory("answers/archive.txt").unwrap();
+        for number in 100..200 {
+            put(server, &format!("answers/{number}.txt"), "ok somebody\n");
+        }
+        put(server, "answers/tail.txt", &format!("ok {key}\n"));
+    });
+    // Taken between the listing and the reading.
+    partner.server.hook(|event| {
+        let taken = event.action == Action::Open && event.path.ends_with("/150.txt");
+        taken.then(|| Fault::refuse(2, "No such file"))
+    });
+    let job = partner.deliver("spring").await?;
+    assert_eq!(partner.outcome(&job).await?, completed("acknowledged_key"));
     Ok(())
 }
 

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use anyhow::Context as _;
 use uuid::Uuid;
 use waybill::job::status::{EventKind, FailureReason, Status};
 use waybill::store::{self, Cancellation};
 use waybill_tests::house::{DESTINATION, TENANT};
-use waybill_tests::{House, Plan, Reach, Sshd, wait};
+use waybill_tests::sftp_server::{Action, Behaviour, Fault, When};
+use waybill_tests::{House, Plan, Reach, SftpServer, Sshd, wait};
 
 use super::{HeldBuilds, kinds};
 
@@ -129,6 +131,28 @@ async fn del_08_an_unreachable_partner_pauses_and_the_job_is_delivered_when_it_i
         Ok(state.is_some_and(|state| state.pause.is_none()).then_some(()))
     })
     .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn lse_08_a_line_cut_under_any_look_before_cutoff_two_costs_the_job_nothing() -> anyhow::Result<()> {
+    // The first look at the final name is the host's, the second the plugin's.
+    for nth in [1, 2] {
+        let server = SftpServer::start(Behaviour::default()).await?;
+        let directory = tempfile::tempdir()?;
+        let house = House::before(&Reach::in_process(&server, directory.path())?, Plan::default()).await?;
+        let mut looks = 0;
+        server.hook(move |event| {
+            let look = event.action == Action::Stat && event.when == When::Before && event.path.contains("contacts-");
+            looks += usize::from(look);
+            (look && looks == nth).then_some(Fault::Cut)
+        });
+        let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
+        let id = house.create().await?;
+        released(&house, id).await.with_context(|| format!("look {nth}"))?;
+        let job = house.job(id).await?;
+        assert_eq!((job.status, job.failure_reason, job.delivery_authorized_at), (Status::Queued, None, None), "{nth}");
+    }
     Ok(())
 }
 

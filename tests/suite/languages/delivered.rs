@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use data_encoding::HEXLOWER;
+use sha2::{Digest as _, Sha256};
 use sqlx::AssertSqlSafe;
 use waybill::job::status::Status;
 use waybill::remote::simulated::Behaviour;
@@ -13,11 +15,11 @@ use super::{LANGUAGES, Language};
 
 /// The example bundle's options, over a query of the test's own and two names of columns of our own.
 const DESTINATION_LINES: &str = "settings = { name = 'inbox/contacts-{date}-{key}.csv', query = 'rows', encoding = 'utf-8', \
-    line_ending = 'lf', delimiter = ',', quote = 'necessary', done_file = '{final}.done', done_content = 'empty' }\n";
+    line_ending = 'lf', delimiter = ',', quote = 'necessary', done_file = '{final.stem}.sha256', done_content = 'sha256' }\n";
 
 const MANIFEST: &str = "[names]\nfinal = 'inbox/*-{key}.csv'\ntemporary = 'inbox/.{attempt}.part'\n\
     [contract]\npublishes_whole = true\none_name_space = true\nmay_remove_temporaries = true\nrename_one_step = true\n\
-    [[contract.auxiliary]]\nname = '{final}.done'\ntrigger = true\n";
+    [[contract.auxiliary]]\nname = '{final.stem}.sha256'\ntrigger = true\n";
 
 /// Everything that a column can hold and a CSV file, a number's text or an encoding can get wrong.
 const AWKWARD: [&str; 9] = [
@@ -99,14 +101,20 @@ async fn delivered(language: Language, kinds: &[&str]) -> anyhow::Result<BTreeMa
 #[tokio::test]
 async fn plg_07_three_languages_deliver_the_same_rows_as_the_same_bytes_under_the_same_name() -> anyhow::Result<()> {
     let kinds = ["awkward", "many", "none"];
-    let names: Vec<String> =
-        kinds.iter().flat_map(|kind| [format!("{kind}.csv"), format!("{kind}.csv.done")]).collect();
+    let names: Vec<String> = kinds.iter().flat_map(|kind| [format!("{kind}.csv"), format!("{kind}.sha256")]).collect();
     let mut first = None;
     for language in LANGUAGES {
         let files = delivered(language, &kinds).await?;
         assert_eq!(files.keys().collect::<Vec<_>>(), names.iter().collect::<Vec<_>>(), "{}", language.name);
         assert_eq!(files["none.csv"], b"what,name,big,double,exact,flag,octets,at,document\n", "{}", language.name);
-        assert!(files["none.csv.done"].is_empty() && files["many.csv"].len() > 2 * 65_536, "{}", language.name);
+        assert!(files["many.csv"].len() > 2 * 65_536, "{}", language.name);
+        for kind in kinds {
+            // As `sha256sum` writes it: lower case, two blanks, the name without its folder.
+            let sum = String::from_utf8_lossy(&files[&format!("{kind}.sha256")]);
+            let digest = HEXLOWER.encode(&Sha256::digest(&files[&format!("{kind}.csv")]));
+            assert!(sum.starts_with(&format!("{digest}  contacts-")), "{}, {kind}: {sum:?}", language.name);
+            assert!(sum.ends_with(&format!("-{kind}.csv\n")) && sum.lines().count() == 1, "{}: {sum:?}", language.name);
+        }
         let first = first.get_or_insert_with(|| files.clone());
         for (name, bytes) in &files {
             let (theirs, ours) = (String::from_utf8_lossy(bytes), String::from_utf8_lossy(&first[name]));

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use waybill::job::evidence::{Answer, PublishForm};
 use waybill::job::facts::{FileFacts, Found};
-use waybill::plugin::{Bundle, CallError, Destination};
+use waybill::plugin::{Bundle, CallError, Destination, Reported};
 use waybill::remote::{
     Fence, FenceRefused, Journal, Licence, Names, Reader, Sending, Session, SessionLimits, Writer, WriterParts,
 };
@@ -83,11 +83,21 @@ impl Rehearsal {
         Ok(Reader::new(session.clone(), self.names(destination)?, CancellationToken::new()))
     }
 
-    /// Builds, lists and delivers; hands back how the call ended, and what the host's own hand did.
+    /// Builds, lists and delivers; hands back what the call said it saw, and what the host's own hand did.
     async fn deliver(
         &self,
         settings: &[(&str, &str)],
     ) -> anyhow::Result<(Result<Found, CallError>, Sending, Arc<Record>)> {
+        let (reported, sending, record) = self.report(settings).await?;
+        let found = reported.map(|reported| reported.listing.map_or(Found::Absent, |listing| listing.found));
+        Ok((found, sending, record))
+    }
+
+    /// The same with all that was reported.
+    async fn report(
+        &self,
+        settings: &[(&str, &str)],
+    ) -> anyhow::Result<(Result<Reported, CallError>, Sending, Arc<Record>)> {
         let destination = self.destination(settings);
         let job = job(&destination);
         let built = self.partners.build(&self.bundle, &self.destination(&[])).await?;
@@ -107,10 +117,10 @@ impl Rehearsal {
             journal: Arc::<Record>::clone(&record),
         });
         let expected = FileFacts { name: FINAL.to_owned(), bytes: built.file.bytes(), sha256: built.file.sha256() };
-        let reported = self.bundle.deliver(&destination, &job, &expected, &before, reader, writer.clone()).await;
+        let reported =
+            self.bundle.deliver(&destination, &job, &expected, &before, reader, writer.clone(), &built.handed).await;
         let sending = writer.outcome(Duration::from_secs(10)).await;
-        let found = reported.map(|reported| reported.listing.map_or(Found::Absent, |listing| listing.found));
-        Ok((found, sending, record))
+        Ok((reported, sending, record))
     }
 
     fn assert_nothing_was_written(&self) {
@@ -204,6 +214,21 @@ async fn plg_04_delivery_writes_only_what_was_declared_and_in_order() -> anyhow:
             _ => assert!(matches!(found, Err(CallError::Failed { .. })), "{behaviour}: {found:?}"),
         }
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_08_what_a_partner_answers_is_kept_without_what_the_builder_was_handed() -> anyhow::Result<()> {
+    const ANSWER: &str = "they say: the third row, contact 2, is wrong";
+    const KEPT: &str = "they say: the third row, (a value), is wrong";
+    let rehearsal = Rehearsal::start("").await?;
+    let (failed, ..) = rehearsal.report(&[("behaviour", "fail"), ("message", ANSWER)]).await?;
+    assert!(matches!(&failed, Err(CallError::Failed { text, .. }) if text == KEPT), "{failed:?}");
+    let (trapped, ..) = rehearsal.report(&[("behaviour", "panic"), ("message", ANSWER)]).await?;
+    assert!(matches!(&trapped, Err(CallError::Trapped { message }) if message.contains(KEPT)), "{trapped:?}");
+    let (reported, ..) = rehearsal.report(&[("behaviour", "dump"), ("message", ANSWER)]).await?;
+    let remarks = format!("{:?}", reported?.extra);
+    assert!(remarks.contains(KEPT) && !remarks.contains("contact 2"), "{remarks}");
     Ok(())
 }
 

@@ -3,10 +3,16 @@
 //! Every case runs on one thread beside a healthy build: if the host waited for the misbehaving guest anywhere, the
 //! healthy one could not finish first.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use sqlx::{AssertSqlSafe, Executor as _};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 use waybill::plugin::{CallError, FailureKind, LimitKind};
+use waybill::source::Database::Url;
+use waybill::source::{Queries, Query};
+use waybill_tests::{Database, wait};
 
 use super::fixture::{Away, Partners, Silent, Table, destination, expected};
 
@@ -33,7 +39,10 @@ async fn plg_03_each_misbehaving_build_is_bounded_classified_and_costs_nothing_e
         }),
         (&[("behaviour", "log-flood")], |error| matches!(error, CallError::TimedOut { .. })),
         (&[("behaviour", "slow")], |error| matches!(error, CallError::TimedOut { .. })),
-        (&[("behaviour", "leak-handles")], |error| is_limit(error, LimitKind::Handles)),
+        (
+            &[("behaviour", "leak-handles")],
+            |error| matches!(error, CallError::Limit { limit: LimitKind::Handles, detail } if detail.contains("4 queries")),
+        ),
         (&[("behaviour", "too-much-entropy")], |error| is_limit(error, LimitKind::HostCall)),
         (&[("behaviour", "big-list"), ("bytes", "16777216")], |error| is_limit(error, LimitKind::HostCall)),
         (
@@ -133,7 +142,42 @@ async fn plg_03_a_fault_of_the_host_is_not_blamed_on_the_plugin() -> anyhow::Res
     let bundle = partners.load_only().await?;
     let away = destination(&bundle, &[], Away);
     let error = partners.build(&bundle, &away).await.unwrap_err();
-    assert!(matches!(&error, CallError::Host { what } if what.contains("nobody listens")), "{error:?}");
+    assert!(matches!(&error, CallError::Host { what, .. } if what.contains("nobody listens")), "{error:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_03_a_call_has_at_most_four_connections_to_the_tenants_database() -> anyhow::Result<()> {
+    let (partners, database) = (Partners::new()?, Database::fresh().await?);
+    partners.bundle("one", "misbehaving-builder", "misbehaving-destination", "")?;
+    let bundle = partners.load_only().await?;
+    let admin = database.admin().await?;
+    // A fifth connection would be refused, and that told instead of the limit.
+    let role = format!("few_{}", database.name());
+    admin.execute(AssertSqlSafe(format!("CREATE ROLE {role} LOGIN CONNECTION LIMIT 4"))).await?;
+    let sql = "select n::text as name from generate_series(1, 1000000) n where :tenant is not null".to_owned();
+    let url = Url(database.address().url(&role, database.name()));
+    let queries = Queries::new(Uuid::nil(), BTreeMap::from([("rows".to_owned(), Query { sql, database: url })]));
+    let leaking = destination(&bundle, &[("behaviour", "leak-handles")], queries);
+    let error = partners.build(&bundle, &leaking).await.unwrap_err();
+    let told = "more than 4 queries were open at once; let go of one before the next is opened".to_owned();
+    assert_eq!(error, CallError::Limit { limit: LimitKind::Handles, detail: told });
+    wait::until("the call's connections to end", async || {
+        let count = "SELECT count(*) FROM pg_stat_activity WHERE usename = $1";
+        let count: i64 = sqlx::query_scalar(count).bind(&role).fetch_one(&admin).await?;
+        Ok((count == 0).then_some(()))
+    })
+    .await
+}
+
+/// With so many remembered values the search for them takes milliseconds a message.
+#[tokio::test(flavor = "current_thread")]
+async fn plg_03_messages_past_the_last_that_is_written_cost_next_to_nothing() -> anyhow::Result<()> {
+    let partners = Partners::new()?;
+    partners.bundle("one", "misbehaving-builder", "misbehaving-destination", "[limits]\nbuild_seconds = 60\n")?;
+    let bundle = partners.load_only().await?;
+    let flooding = destination(&bundle, &[("behaviour", "log-flood"), ("messages", "50000")], Table(100_000));
+    assert_eq!(partners.build(&bundle, &flooding).await.map(|built| built.rows), Ok(0));
     Ok(())
 }
 

@@ -177,6 +177,35 @@ impl OpenQuery for Away {
     }
 }
 
+/// Some rows, and then this instead of the next ones.
+pub struct Broken(pub u64, pub fn() -> SourceError);
+
+impl OpenQuery for Broken {
+    fn open<'a>(&'a self, _: &'a str, _: &'a [(String, String)]) -> BoxFuture<'a, Result<Box<dyn Rows>, SourceError>> {
+        let columns = vec![Column { name: "name".to_owned(), of: "text".to_owned() }];
+        let rows = BrokenRows { rows: Numbered { columns, next: 0, end: self.0 }, error: self.1 };
+        Box::pin(async move { Ok(Box::new(rows) as Box<dyn Rows>) })
+    }
+}
+
+struct BrokenRows {
+    rows: Numbered,
+    error: fn() -> SourceError,
+}
+
+impl Rows for BrokenRows {
+    fn columns(&self) -> &[Column] {
+        self.rows.columns()
+    }
+
+    fn next(&mut self, most: u32) -> BoxFuture<'_, Result<Vec<Vec<Value>>, SourceError>> {
+        if self.rows.next == self.rows.end {
+            return Box::pin(async move { Err((self.error)()) });
+        }
+        self.rows.next(most)
+    }
+}
+
 struct Numbered {
     columns: Vec<Column>,
     next: u64,

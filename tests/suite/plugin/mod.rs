@@ -10,5 +10,7 @@ mod gpg;
 mod refused;
 mod reload;
 mod settings;
+mod swallowed;
 mod together;
 mod versions;
+mod words;

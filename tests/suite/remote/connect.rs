@@ -121,3 +121,28 @@ async fn one_session_is_kept_for_the_next_job_and_never_shared() -> anyhow::Resu
     assert_eq!(connections(), Some(3));
     Ok(())
 }
+
+#[tokio::test]
+async fn a_kept_session_is_not_used_for_another_place_nor_after_its_time() -> anyhow::Result<()> {
+    let partner = Partner::start(Behaviour::default()).await?;
+    partner.server.make_directory("elsewhere")?;
+    let connections = || partner.server.log().iter().map(|logged| logged.connection).max();
+    let destination = Uuid::new_v4();
+    let mut moved = partner.endpoint.clone();
+    moved.directory = "elsewhere".to_owned();
+    let moved = Endpoint::Sftp(moved);
+
+    let sessions = Sessions::new(SessionLimits::default(), Duration::from_secs(60));
+    let first = sessions.checkout(destination, &partner.endpoint()).await?;
+    sessions.give_back(destination, &partner.endpoint(), first).await;
+    let second = sessions.checkout(destination, &moved).await?;
+    second.stat("a").await?;
+    assert!(second.server().directory.ends_with("elsewhere") && connections() == Some(2), "{:?}", second.server());
+
+    let impatient = Sessions::new(SessionLimits::default(), Duration::ZERO);
+    let third = impatient.checkout(destination, &partner.endpoint()).await?;
+    impatient.give_back(destination, &partner.endpoint(), third).await;
+    impatient.checkout(destination, &partner.endpoint()).await?.stat("a").await?;
+    assert_eq!(connections(), Some(4), "its time was over");
+    Ok(())
+}

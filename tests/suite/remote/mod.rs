@@ -38,6 +38,7 @@ const IMPATIENT: SessionLimits = SessionLimits {
     keepalive: Duration::from_secs(15),
     inactivity: Duration::from_secs(90),
     goodbye: Duration::from_secs(3),
+    largest_object: u64::MAX,
 };
 
 /// The in-process server with an endpoint that fits.
@@ -112,11 +113,20 @@ pub async fn built(directory: &TempDir, content: &[u8]) -> anyhow::Result<SpoolF
 
 /// The names of one attempt: a checksum that may come before the data file, and a trigger after it.
 pub fn names(key: &str) -> anyhow::Result<Arc<Names>> {
+    names_beside(key, &[("{final}.done", false)])
+}
+
+/// With a file that comes before the data.
+fn names_with_sum(key: &str) -> anyhow::Result<Arc<Names>> {
+    names_beside(key, &[("{final.stem}.sum", true), ("{final}.done", false)])
+}
+
+fn names_beside(key: &str, beside: &[(&str, bool)]) -> anyhow::Result<Arc<Names>> {
     let auxiliary = |pattern: &str, before_publish: bool| {
         anyhow::Ok(Auxiliary { name: NamePattern::parse(pattern)?, trigger: !before_publish, before_publish })
     };
     let contract = Contract {
-        auxiliary: vec![auxiliary("{final.stem}.sum", true)?, auxiliary("{final}.done", false)?],
+        auxiliary: beside.iter().map(|(name, before)| auxiliary(name, *before)).collect::<anyhow::Result<_>>()?,
         ..Contract::default()
     };
     let temporary = NamePattern::parse(".{attempt}.part")?;

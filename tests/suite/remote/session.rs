@@ -1,8 +1,13 @@
 //! Single requests: what is known about a failure's effect is its type, and a lost session stays lost.
 
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256 as Hasher};
 use tokio_util::sync::CancellationToken;
-use waybill::job::facts::Found;
-use waybill::remote::{RemoteError, look};
+use waybill::job::facts::{FileFacts, Found, Sha256};
+use waybill::job::verdict::compare::likeness;
+use waybill::job::verdict::{Compared, Likeness};
+use waybill::remote::{RemoteError, Session, SessionLimits, look};
 use waybill_tests::sftp_raw::request;
 use waybill_tests::sftp_server::{Action, Behaviour, Fault, Listing, When, Wire};
 use waybill_tests::wait;
@@ -78,6 +83,57 @@ async fn a_lost_line_is_unknown_and_the_session_is_never_used_again() -> anyhow:
         assert!(matches!(next, RemoteError::NotSent { .. }), "{next:?}");
         assert_eq!(partner.server.log().len(), requests, "nothing was sent on the lost session");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_server_that_lost_what_stands_behind_it_answered_nothing() -> anyhow::Result<()> {
+    // Two codes of a gateway: the request may have been done behind it.
+    for code in [6, 7] {
+        let partner = Partner::start(Behaviour::default()).await?;
+        partner.server.put("a", "1")?;
+        let session = partner.session().await?;
+        partner.server.once(When::After, Action::Rename, Fault::refuse(code, "backend gone"));
+        let lost = session.rename("a", "b").await.unwrap_err();
+        let RemoteError::Unknown { why } = &lost else { panic!("{code}: {lost:?}") };
+        assert!(why.contains("backend gone") && !session.is_usable(), "{why}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_reading_back_that_takes_too_long_is_given_up_and_the_session_goes_on() -> anyhow::Result<()> {
+    let partner = Partner::start(Behaviour::default()).await?;
+    partner.server.put("long", vec![7; 200_000])?;
+    let limits = SessionLimits { look: Duration::ZERO, ..SessionLimits::default() };
+    let session = Session::connect(&partner.endpoint(), &limits).await?;
+    let given_up = session.read_digest("long", 200_000).await.unwrap_err();
+    assert!(matches!(&given_up, RemoteError::Invalid { why } if why.contains("longer than")), "{given_up:?}");
+    // What the host looks at afterwards is still seen.
+    assert!(session.is_usable());
+    assert!(matches!(session.stat("long").await?, Found::Present(_)));
+    Ok(())
+}
+
+#[tokio::test]
+async fn del_12_a_server_that_returns_little_at_once_is_read_whole() -> anyhow::Result<()> {
+    let partner = Partner::start(Behaviour { read_bytes: 4096, ..Behaviour::default() }).await?;
+    let content: Vec<u8> = (0..100_000_u32).map(|number| (number % 251) as u8).collect();
+    partner.server.put("whole", content.clone())?;
+    let session = partner.session().await?;
+    assert_eq!(session.read("whole", 10, 50_000).await?, &content[10..50_010]);
+    assert_eq!(session.read_digest("whole", 100_000).await?.1, 100_000);
+    Ok(())
+}
+
+#[tokio::test]
+async fn del_12_a_server_that_tells_no_kinds_shows_files_that_are_read_back() -> anyhow::Result<()> {
+    let partner = Partner::start(Behaviour { permissions: false, ..Behaviour::default() }).await?;
+    partner.server.put("k.csv", "content")?;
+    let seen = look(&partner.session().await?, "k.csv", 100).await;
+    assert!(matches!(&seen.found, Found::Present(entry) if entry.kind == "unknown"), "{seen:?}");
+    let known = FileFacts { name: "k.csv".to_owned(), bytes: 7, sha256: Sha256(Hasher::digest("content").into()) };
+    assert_eq!(likeness(&known, &seen), Likeness { size: Compared::Same, checksum: Compared::Same });
     Ok(())
 }
 

@@ -8,14 +8,19 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 use waybill::job::evidence::{Evidence, PublishForm};
 use waybill::job::status::{EventKind, FailureReason, Status};
-use waybill::remote::{self, About, ScratchNames, Session, SessionLimits, Shown, Standing, choose_form, findings};
+use waybill::remote::{
+    self, About, Check, ScratchNames, ServerFacts, Session, SessionLimits, Shown, Standing, choose_form, findings,
+};
 use waybill_tests::house::{DESTINATION, PlannedQuery};
 use waybill_tests::{Database, House, Plan, Reach, SftpServer};
+
+use crate::remotes::Place;
 
 /// The files of a server, seen from its own side.
 pub enum Files<'a> {
     OnDisk(&'a Path),
     InProcess(&'a SftpServer),
+    At(&'a dyn Place),
     /// It keeps none, whatever it says.
     None,
 }
@@ -27,6 +32,7 @@ impl Files<'_> {
                 .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
                 .collect(),
             Self::InProcess(server) => Ok(server.names_in("/").into_iter().collect()),
+            Self::At(place) => Ok(place.names()?.into_iter().collect()),
             Self::None => Ok(BTreeSet::new()),
         }
     }
@@ -37,6 +43,7 @@ impl Files<'_> {
             Self::InProcess(server) => {
                 server.read(name).ok_or_else(|| anyhow::anyhow!("the server has no file {name}"))
             }
+            Self::At(place) => place.read(name)?.ok_or_else(|| anyhow::anyhow!("there is no file {name}")),
             Self::None => anyhow::bail!("the server keeps no file"),
         }
     }
@@ -46,17 +53,18 @@ impl Files<'_> {
         match self {
             Self::OnDisk(directory) => std::fs::write(directory.join(name), bytes)?,
             Self::InProcess(server) => server.put(name, bytes)?,
+            Self::At(place) => place.write(name, bytes)?,
             Self::None => return Ok(false),
         }
         Ok(true)
     }
 }
 
-/// The rows of a server in the two tables of `docs/servers.md`.
+/// The rows of a server, or of a store, in the two tables of `docs/servers.md` for its kind.
 pub struct Measured {
     /// What it did, word for word the same wherever it is measured.
     pub behaviour: Vec<String>,
-    /// What it announced: server and identification string, which names a version.
+    /// What it announced: its name and its identification string, which names a version.
     pub announced: Vec<String>,
 }
 
@@ -80,10 +88,14 @@ async fn by_exclusive_create() -> anyhow::Result<(Plan, Database)> {
     Ok((Plan { destination, ..plan }, data))
 }
 
-/// Tries the server as `waybill partner check` does, then has a worker deliver to it.
-pub async fn measure(server: &str, reach: &Reach, files: &Files<'_>) -> anyhow::Result<Measured> {
-    let (plan, _data) = plan("one_name_space = true\nmay_remove_temporaries = true").await?;
-    let house = House::before(reach, plan).await?;
+/// What `waybill partner check` shows of a destination.
+struct Tried {
+    facts: ServerFacts,
+    check: Check,
+    form: Option<PublishForm>,
+}
+
+async fn tried(house: &House, files: &Files<'_>) -> anyhow::Result<Tried> {
     let destination = house.bundle.destinations.first().ok_or_else(|| anyhow::anyhow!("no destination"))?;
     let session = Session::connect(&destination.endpoint, &SessionLimits::default()).await?;
     let facts = session.server().clone();
@@ -91,7 +103,7 @@ pub async fn measure(server: &str, reach: &Reach, files: &Files<'_>) -> anyhow::
     let scratch = ScratchNames::mint(&manifest.names.temporary, "check.csv")?;
     let check = remote::check(&session, &scratch, None).await?;
     session.close().await;
-    assert_eq!(files.names()?, BTreeSet::new(), "{server}: the check left something behind");
+    assert_eq!(files.names()?, BTreeSet::new(), "{}: the check left something behind", facts.banner);
     let proof = &check.proof;
     let form = choose_form(proof, &manifest.contract, false);
     let about =
@@ -101,12 +113,20 @@ pub async fn measure(server: &str, reach: &Reach, files: &Files<'_>) -> anyhow::
         .filter(|finding| finding.about == "publish" && finding.stands == Standing::Contradicts)
         .map(|finding| finding.sentence)
         .collect();
-
-    let ended = delivered(&house, files, form).await?;
     if form.is_none() {
         let sentence = against.first().map(String::as_str).unwrap_or_default();
-        assert!(sentence.contains("nothing here publishes without a risk"), "{server}: {against:?}");
+        assert!(sentence.contains("nothing here publishes without a risk"), "{}: {against:?}", facts.banner);
     }
+    Ok(Tried { facts, check, form })
+}
+
+/// Tries the server as `waybill partner check` does, then has a worker deliver to it.
+pub async fn measure(server: &str, reach: &Reach, files: &Files<'_>) -> anyhow::Result<Measured> {
+    let (plan, _data) = plan("one_name_space = true\nmay_remove_temporaries = true").await?;
+    let house = House::before(reach, plan).await?;
+    let Tried { facts, check, form } = tried(&house, files).await?;
+    let proof = &check.proof;
+    let ended = delivered(&house, files, form).await?;
     let exclusively = if form.is_some() {
         "not needed".to_owned()
     } else {
@@ -127,12 +147,29 @@ pub async fn measure(server: &str, reach: &Reach, files: &Files<'_>) -> anyhow::
         format!("{}; {}", made(&proof.rename_moves), refusal(&proof.rename_refuses, proof.rename_replaces.shown)),
         replacing(&proof.posix_rename_replaces),
         refusal(&proof.create_refuses, false),
-        if check.seen.reads_back.shown { "whole" } else { "no" }.to_owned(),
+        read_back(&check),
         form.map_or("none", in_words).to_owned(),
         ended,
         exclusively,
     ];
     Ok(Measured { behaviour: behaviour.into(), announced: vec![server.to_owned(), facts.banner] })
+}
+
+/// The same of an object store, which has one form or none.
+pub async fn measure_store(store: &str, place: &dyn Place) -> anyhow::Result<Measured> {
+    let (plan, _data) = plan("").await?;
+    let (house, files) = (House::at(&place.lines(), plan).await?, Files::At(place));
+    let Tried { facts, check, form } = tried(&house, &files).await?;
+    let ended = delivered(&house, &files, form).await?;
+    let proof = &check.proof;
+    let behaviour = [
+        store.to_owned(),
+        format!("{}; {}", made(&proof.size_after_close), refusal(&proof.create_refuses, false)),
+        read_back(&check),
+        form.map_or("none", in_words).to_owned(),
+        ended,
+    ];
+    Ok(Measured { behaviour: behaviour.into(), announced: vec![store.to_owned(), facts.banner] })
 }
 
 /// One delivery to a free name and one to a taken name; how the first ended. The form is the one that was shown.
@@ -199,6 +236,10 @@ async fn finished(house: &House, job: Uuid) -> anyhow::Result<serde_json::Value>
     let events = house.events(job).await?;
     let last = events.into_iter().rev().find(|event| event.kind == EventKind::Finished);
     Ok(last.and_then(|event| event.detail).unwrap_or_default())
+}
+
+fn read_back(check: &Check) -> String {
+    if check.seen.reads_back.shown { "whole" } else { "no" }.to_owned()
 }
 
 fn in_words(form: PublishForm) -> &'static str {

@@ -1,11 +1,14 @@
 //! Each product by itself, measured and delivered to.
 
+use waybill_tests::object_store::Manners;
 use waybill_tests::sftp_raw::{self, Request, request};
 use waybill_tests::sftp_server::Behaviour;
-use waybill_tests::{PartnerServer, Product, Reach, SftpServer, Sshd, ssh};
+use waybill_tests::{Moto, ObjectStore, PartnerServer, Product, Reach, SftpServer, Sshd, ssh};
 
-use super::measured::{Files, measure};
-use super::table::{ASYNCSSH, IN_PROCESS, OPENSSH, PARAMIKO, PROFTPD, RAW, RCLONE, hold};
+use super::measured::{Files, measure, measure_store};
+use super::table::{
+    ASYNCSSH, IN_PROCESS, MOTO, OPENSSH, OUR_STORE, PARAMIKO, PROFTPD, RAW, RCLONE, REPLACING_STORE, hold,
+};
 
 async fn measure_product(name: &str, product: Product) -> anyhow::Result<()> {
     let server = PartnerServer::start(product).await?;
@@ -76,4 +79,17 @@ async fn del_06_a_raw_server_that_says_yes_to_everything_is_measured_and_never_d
         secret: format!("password_file = '{}'", file.display()),
     };
     hold(&measure(RAW, &reach, &Files::None).await?)
+}
+
+#[tokio::test]
+async fn del_06_motos_store_is_measured_and_delivered_to() -> anyhow::Result<()> {
+    hold(&measure_store(MOTO, &Moto::start().await?).await?)
+}
+
+#[tokio::test]
+async fn del_06_the_tests_own_store_is_measured_and_delivered_to_while_it_keeps_the_condition() -> anyhow::Result<()> {
+    hold(&measure_store(OUR_STORE, &ObjectStore::start().await?).await?)?;
+    let replacing = ObjectStore::start().await?;
+    replacing.set_manners(Manners { keeps_condition: false, ..Manners::default() });
+    hold(&measure_store(REPLACING_STORE, &replacing).await?)
 }

@@ -1,5 +1,6 @@
 //! The tenant's data as plugins see it, read by real queries from a real server.
 
+mod faults;
 mod stream;
 mod values;
 

@@ -28,6 +28,40 @@ async fn source_rows_come_in_order_and_in_bounded_batches() -> anyhow::Result<()
 }
 
 #[tokio::test]
+async fn source_a_batch_of_large_rows_is_closed_early() -> anyhow::Result<()> {
+    const ROW: usize = 200_000;
+    let database = Database::fresh().await?;
+    let sql = "select repeat('x', 200000) as note from generate_series(1, 40) n where :tenant is not null";
+    let mut rows = open(&database, sql).await?;
+    let mut seen = 0;
+    loop {
+        let batch = rows.next(1000).await?;
+        if batch.is_empty() {
+            break;
+        }
+        assert!((batch.len() - 1) * ROW < 1 << 20, "{} rows of {ROW} bytes at once", batch.len());
+        seen += batch.len();
+    }
+    assert_eq!(seen, 40);
+    Ok(())
+}
+
+#[tokio::test]
+async fn source_a_row_has_at_most_16_mib_and_a_larger_one_is_told_by_its_number() -> anyhow::Result<()> {
+    let database = Database::fresh().await?;
+    let at_the_limit = "select repeat('x', 16777216) as note where :tenant is not null";
+    let row = open(&database, at_the_limit).await?.next(10).await?;
+    assert!(matches!(&row[0][0], Value::Text(text) if text.len() == 16 << 20));
+    let larger = "select n::text as id, repeat('x', case n when 3 then 16777216 else 9 end) as note \
+                  from generate_series(1, 5) n where :tenant is not null";
+    let sentence = refusal(&database, larger).await?;
+    for part in ["row 3, column \"note\"", "16777217 bytes", "16 MiB", "select less of it"] {
+        assert!(sentence.contains(part), "{sentence}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn source_letting_go_of_the_rows_ends_the_query() -> anyhow::Result<()> {
     let (database, admin) = {
         let database = Database::fresh().await?;

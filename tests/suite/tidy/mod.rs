@@ -6,6 +6,7 @@ mod contract;
 mod house;
 mod imports;
 mod requirements;
+mod settings;
 mod sources;
 mod statements;
 mod terms;

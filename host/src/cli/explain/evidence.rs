@@ -60,7 +60,7 @@ fn receipt_in_words(receipt: &Receipt) -> String {
         said.push(format!("under the temporary name {}", seen(temporary)));
     }
     if let Some(bytes) = receipt.bytes_read_back {
-        said.push(format!("{bytes} bytes had been read back before the publish"));
+        said.push(format!("{bytes} bytes had been read back"));
     }
     for put in &receipt.auxiliary {
         let kind = if put.trigger { "the trigger file" } else { "the file beside it" };
@@ -81,7 +81,7 @@ fn receipt_in_words(receipt: &Receipt) -> String {
     if let Some(call) = &receipt.call {
         said.push(format!("the plugin's call ended early ({})", bounded(call, WORDS)));
     }
-    // Each of these was also raised as an alert.
+    // Each of these was also logged as a warning.
     said.extend(receipt.differences.iter().map(|difference| format!("ALERT: {}", bounded(difference, WORDS))));
     if let Some(conclusion) = &receipt.conclusion {
         said.push(format!("concluded then: {}", bounded(conclusion, WORDS)));

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::arguments::not_found;
 use crate::cli::output::Output;
+use crate::cli::words::words;
 use crate::cli::{Ended, explain};
 use crate::job::status::CancellationOutcome;
 use crate::store::{self, Cancellation, CancellationRequest};
@@ -19,7 +20,7 @@ pub(in crate::cli) struct Cancel {
     #[arg(long, env = "WAYBILL_TENANT")]
     tenant: Uuid,
     /// Who asks.
-    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO")]
+    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO", value_parser = words)]
     requested_by: String,
     /// Why, for the record.
     #[arg(long)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -10,6 +10,7 @@ use super::arguments::{pair, timestamp};
 use crate::cli::Ended;
 use crate::cli::destination::{named, not_found};
 use crate::cli::output::Output;
+use crate::cli::words::words;
 use crate::store::{self, CreatedOnce, Creation, KeyedCreation, NewJob};
 
 /// How long a request waits for one with the same key that is still in flight.
@@ -39,7 +40,7 @@ pub(in crate::cli) struct Create {
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     priority: i16,
     /// Who creates it.
-    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO")]
+    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO", value_parser = words)]
     created_by: String,
 }
 
@@ -51,7 +52,9 @@ impl Create {
                 not_found(self.tenant, &self.destination)
             )
         };
-        let Some(destination) = named(pool, self.tenant, &self.destination).await? else { bail!(none()) };
+        let Some(destination) = named(pool, self.tenant, &self.destination).await? else {
+            return refused(*output, Ended::NotFound, "NoSuchDestination", &none());
+        };
         let scope: serde_json::Map<String, serde_json::Value> =
             self.scope.into_iter().map(|(name, value)| (name, value.into())).collect();
         let id = Uuid::now_v7();
@@ -84,20 +87,13 @@ impl Create {
                         let sentence = format!(
                             "the idempotency key {key:?} was used by {used_by} for another request; nothing was created. Use a new key, or send that request as it was"
                         );
-                        output
-                            .answer(&serde_json::json!({ "outcome": "OtherContent", "sentence": sentence }), || {
-                                format!("OtherContent: {sentence}")
-                            })?;
-                        return Ok(Ended::Refused);
+                        return refused(*output, Ended::Refused, "OtherContent", &sentence);
                     }
                     CreatedOnce::InFlight => {
                         let sentence = format!(
                             "another request with the idempotency key {key:?} or this delivery key has not ended; nothing was created. Send the same command again"
                         );
-                        output.answer(&serde_json::json!({ "outcome": "InFlight", "sentence": sentence }), || {
-                            format!("InFlight: {sentence}")
-                        })?;
-                        return Ok(Ended::TryAgain);
+                        return refused(*output, Ended::TryAgain, "InFlight", &sentence);
                     }
                     CreatedOnce::KeyTaken => Creation::KeyTaken,
                     CreatedOnce::NoSuchDestination => Creation::NoSuchDestination,
@@ -107,13 +103,23 @@ impl Create {
         match created {
             Creation::Created => told(*output, self.tenant, id, &delivery_key),
             Creation::KeyTaken => {
-                bail!(
-                    "the tenant has a delivery with the key {delivery_key:?} already; nothing was created. Use another key, or look at the job that has it"
-                )
+                let sentence = format!(
+                    "the tenant has a delivery with the key {delivery_key:?} already; nothing was created. Use another key, or look at the job that has it: waybill job list --tenant {}",
+                    self.tenant
+                );
+                refused(*output, Ended::Refused, "KeyTaken", &sentence)
             }
-            Creation::NoSuchDestination => bail!(none()),
+            Creation::NoSuchDestination => refused(*output, Ended::NotFound, "NoSuchDestination", &none()),
         }
     }
+}
+
+/// Nothing was created; why, and what to do next.
+fn refused(output: Output, ended: Ended, outcome: &str, sentence: &str) -> anyhow::Result<Ended> {
+    output.answer(&serde_json::json!({ "outcome": outcome, "sentence": sentence }), || {
+        format!("{outcome}: {sentence}")
+    })?;
+    Ok(ended)
 }
 
 fn told(output: Output, tenant: Uuid, job: Uuid, delivery_key: &str) -> anyhow::Result<Ended> {

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::arguments::Refusal;
 use crate::cli::output::Output;
+use crate::cli::words::words;
 use crate::cli::{Ended, explain};
 use crate::job::model::Job;
 use crate::job::status::EventKind;
@@ -27,7 +28,7 @@ pub(super) struct Deciding {
     #[arg(long, value_name = "REF")]
     pub evidence: String,
     /// Who decides it.
-    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO")]
+    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO", value_parser = words)]
     pub decided_by: String,
     /// Show what is on record and what the step would mean, and write nothing.
     #[arg(long)]

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::arguments::{Refusal, not_found, pair, timestamp};
 use crate::cli::destination::{self, named};
 use crate::cli::output::Output;
+use crate::cli::words::words;
 use crate::cli::{Ended, explain};
 use crate::job::model::Job;
 use crate::job::status::Status;
@@ -35,7 +36,7 @@ pub(in crate::cli) struct Edit {
     #[arg(long, group = "change")]
     no_not_before: bool,
     /// Who edits it.
-    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO")]
+    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO", value_parser = words)]
     edited_by: String,
 }
 

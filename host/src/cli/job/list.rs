@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::arguments::status;
 use super::show::Shown;
 use crate::cli::Ended;
+use crate::cli::destination::{named, not_found};
 use crate::cli::output::Output;
 use crate::job::status::Status;
 use crate::store::{self, JobFilter};
@@ -18,8 +19,9 @@ pub(in crate::cli) struct List {
     /// Only jobs that stand so; may be given several times.
     #[arg(long, value_parser = status)]
     status: Vec<Status>,
+    /// Only jobs of this destination: its id, or its name.
     #[arg(long)]
-    destination: Option<Uuid>,
+    destination: Option<String>,
     /// At most so many.
     #[arg(long, default_value_t = 50)]
     limit: u16,
@@ -27,7 +29,19 @@ pub(in crate::cli) struct List {
 
 impl List {
     pub async fn run(self, pool: &store::Pool, output: &Output) -> anyhow::Result<Ended> {
-        let filter = JobFilter { statuses: self.status, destination: self.destination, ..JobFilter::default() };
+        let destination = match &self.destination {
+            None => None,
+            Some(typed) => {
+                let Some(id) = named(pool, self.tenant, typed).await? else {
+                    let sentence = not_found(self.tenant, typed);
+                    let document = serde_json::json!({ "outcome": "NoSuchDestination", "sentence": sentence });
+                    output.answer(&document, || format!("NoSuchDestination: {sentence}"))?;
+                    return Ok(Ended::NotFound);
+                };
+                Some(id)
+            }
+        };
+        let filter = JobFilter { statuses: self.status, destination, ..JobFilter::default() };
         let page = store::list_jobs(pool, self.tenant, &filter, None, self.limit).await?;
         let rows: Vec<Shown> = page.jobs.iter().map(Shown::of).collect();
         output.answer(&rows, || {

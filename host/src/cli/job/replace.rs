@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use super::arguments::{Refusal, not_found};
 use crate::cli::output::Output;
+use crate::cli::words::words;
 use crate::cli::{Ended, explain};
 use crate::job::model::Job;
 use crate::store::{self, NewReplacement, OpenAttempt, Pool, ReplacementRefused};
@@ -24,7 +25,7 @@ pub(in crate::cli) struct Replace {
     #[arg(long, value_name = "REF")]
     overwrite_agreement: Option<String>,
     /// Who decides it.
-    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO")]
+    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO", value_parser = words)]
     created_by: String,
 }
 

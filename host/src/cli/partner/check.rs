@@ -9,6 +9,7 @@ use super::agreement::{one_folder, told};
 use super::bundles::examined;
 use crate::cli::Ended;
 use crate::cli::output::Output;
+use crate::cli::words::words;
 use crate::job::names::{NamePattern, Parts};
 use crate::plugin::{Destination, Manifest};
 use crate::remote::{
@@ -21,7 +22,7 @@ pub(in crate::cli) struct Check {
     /// The destination's id, or its name where only one has it.
     destination: String,
     /// Who checks; it is recorded with what was seen.
-    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO")]
+    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO", value_parser = words)]
     requested_by: String,
 }
 

@@ -1,12 +1,13 @@
 //! `waybill partner enable` and `disable`: the operator's switch, with who and why.
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use uuid::Uuid;
 
 use super::agreement::{recorded, told};
 use crate::cli::Ended;
 use crate::cli::destination::{named, not_found};
 use crate::cli::output::Output;
+use crate::cli::words::words;
 use crate::job::contract::Contract;
 use crate::plugin::NamePatterns;
 use crate::store::{self, Pool, Switch, Switched};
@@ -30,18 +31,17 @@ struct Asked {
     #[arg(long, env = "WAYBILL_TENANT")]
     tenant: Uuid,
     /// Why; it is recorded.
-    #[arg(long, value_name = "WORDS")]
+    #[arg(long, value_name = "WORDS", value_parser = words)]
     reason: String,
     /// Who says so; it is recorded.
-    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO")]
+    #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO", value_parser = words)]
     switched_by: String,
 }
 
 impl Asked {
     /// What is to be switched; `None` if the tenant has no destination of that name.
     async fn switch(&self, pool: &Pool) -> anyhow::Result<Option<Switch>> {
-        let (reason, switched_by) = (self.reason.trim().to_owned(), self.switched_by.trim().to_owned());
-        ensure!(!reason.is_empty() && !switched_by.is_empty(), "--reason and --as need words; nothing was changed");
+        let (reason, switched_by) = (self.reason.clone(), self.switched_by.clone());
         let found = named(pool, self.tenant, &self.destination).await?;
         Ok(found.map(|destination| Switch { tenant: self.tenant, destination, switched_by, reason }))
     }

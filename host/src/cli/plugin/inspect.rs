@@ -4,19 +4,22 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
+use super::cached::Compiled;
 use super::described::describe;
 use crate::cli::Ended;
 use crate::cli::output::Output;
 use crate::plugin::{PluginSettings, Plugins, examine};
 
 pub(super) const HELP: &str = "Example:\n  waybill plugin inspect partners/northwind\n\n\
-destinations.toml is read if it is there. Exit code 0: it would be served; 3: there is no such directory; 4: it would be refused.";
+destinations.toml is read if it is there. Exit code 0: it is sound; 3: there is no such directory; 4: it would be refused.";
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Inspect {
     /// The bundle: a directory with partner.toml, builder.wasm and destination.wasm.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
+    #[command(flatten)]
+    compiled: Compiled,
 }
 
 impl Inspect {
@@ -36,8 +39,9 @@ impl Inspect {
         let mut described = describe(&examined);
         if described.problems.is_empty() {
             // What only the linker sees.
-            let cache = tempfile::tempdir().context("a private directory for compiled components cannot be made")?;
-            let plugins = Plugins::open(&PluginSettings { cache_dir: cache.path().join("compiled") })?;
+            let own = tempfile::tempdir().context("a private directory for compiled components cannot be made")?;
+            let cache_dir = self.compiled.directory().unwrap_or_else(|| own.path().join("compiled"));
+            let plugins = Plugins::open(&PluginSettings { cache_dir })?;
             let loaded =
                 if operated { plugins.load_one(&directory).await } else { plugins.load_alone(&directory).await };
             described.problems.extend(loaded.err().map(|refused| refused.fault.to_string()));
@@ -45,7 +49,13 @@ impl Inspect {
         let serves = described.problems.is_empty();
         let document = serde_json::json!({ "outcome": if serves { "Sound" } else { "Refused" }, "bundle": &described });
         output.answer(&document, || {
-            let end = if serves { "Sound: a host would serve it." } else { "Refused: a host would not serve it." };
+            let end = match (serves, operated) {
+                (true, true) => "Sound: a host would serve it.",
+                (true, false) => {
+                    "Sound: a host would serve it once the operator's destinations.toml lies in it (destinations.example.toml shows how)."
+                }
+                (false, _) => "Refused: a host would not serve it.",
+            };
             format!("{}\n{end}", described.in_words())
         })?;
         Ok(if serves { Ended::Done } else { Ended::Refused })

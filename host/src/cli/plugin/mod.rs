@@ -4,6 +4,7 @@
 //! A command is a file.
 
 mod build;
+mod cached;
 pub(super) mod described;
 mod inspect;
 mod new;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 
 use super::template::{self, Language, Part};
@@ -109,7 +109,8 @@ fn occupied(directory: &Path) -> anyhow::Result<Option<String>> {
     }
 }
 
-/// Writes the files beside the directory and renames: it is whole or not there. An empty directory is replaced.
+/// Writes the files beside the directory and renames: it is whole or not there. An empty directory, which may be a mount or
+/// somebody's working directory, stays, and what is in the bundle is moved into it.
 fn write_whole(directory: &Path, files: &BTreeMap<PathBuf, String>) -> anyhow::Result<()> {
     let absolute = std::path::absolute(directory).context("the directory's place cannot be told")?;
     let parent = absolute.parent().context("the file system's root cannot be a bundle")?;
@@ -125,7 +126,18 @@ fn write_whole(directory: &Path, files: &BTreeMap<PathBuf, String>) -> anyhow::R
         std::fs::create_dir_all(path.parent().unwrap_or(&bundle)).with_context(failed)?;
         std::fs::write(&path, text).with_context(failed)?;
     }
-    std::fs::rename(&bundle, &absolute).with_context(|| format!("the bundle cannot be moved to {}", absolute.display()))
+    let failed = || format!("the bundle cannot be moved to {}", absolute.display());
+    if !absolute.exists() {
+        return std::fs::rename(&bundle, &absolute).with_context(failed);
+    }
+    if let Some(why) = occupied(&absolute)? {
+        bail!(why);
+    }
+    for entry in std::fs::read_dir(&bundle).with_context(failed)? {
+        let entry = entry.with_context(failed)?;
+        std::fs::rename(entry.path(), absolute.join(entry.file_name())).with_context(failed)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -157,5 +169,24 @@ mod tests {
         assert!(write_whole(&directory, &files).is_err(), "a directory that filled meanwhile is not replaced");
         assert_eq!(std::fs::read(directory.join("kept")).unwrap(), b"kept");
         assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 1, "what was written beside is gone");
+    }
+
+    #[test]
+    fn an_empty_directory_stays_the_one_it_was() {
+        use std::os::unix::fs::MetadataExt as _;
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("acme");
+        std::fs::create_dir(&directory).unwrap();
+        let inode = std::fs::metadata(&directory).unwrap().ino();
+        let files = [("partner.toml", "new"), ("tests/case.toml", "case")]
+            .map(|(path, text)| (PathBuf::from(path), text.to_owned()));
+        write_whole(&directory, &BTreeMap::from(files)).unwrap();
+        assert_eq!(
+            std::fs::metadata(&directory).unwrap().ino(),
+            inode,
+            "a shell that stands in it goes on standing there"
+        );
+        assert_eq!(std::fs::read(directory.join("tests/case.toml")).unwrap(), b"case");
+        assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 1);
     }
 }

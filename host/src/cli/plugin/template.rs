@@ -90,9 +90,15 @@ pub(super) fn files(partner: &str, language: Language, parts: &[Part]) -> anyhow
     } else {
         // The file that a builder would make.
         let (before, _) = case.split_once("\n[rows]").context("the embedded case has no rows")?;
-        case = before.replace("golden = ", "file = ");
+        case = before.replacen("golden = ", "file = ", 1);
     }
-    if !delivers {
+    if delivers {
+        // The done-file, which is empty.
+        add("tests/golden/contacts.csv.done", "");
+    } else {
+        let expects = case.find("\n[expects]").zip(case.find("\n[rows]"));
+        let (from, to) = expects.context("the embedded case expects nothing")?;
+        case.replace_range(from..to, "");
         case = case.split_inclusive('\n').filter(|line| !line.starts_with("final_name")).collect();
     }
     add("tests/contacts.toml", &case);
@@ -282,6 +288,8 @@ mod tests {
                 }
             }
             let half = files("acme", language, &[Part::Builder]).unwrap();
+            let case = &half[&PathBuf::from("tests/contacts.toml")];
+            assert!(case.contains("[rows]") && !case.contains("[expects]") && !case.contains("[[beside]]"), "{case}");
             assert!(half.len() < whole.len() && half.keys().all(|path| whole.contains_key(path)), "{language:?}");
             assert!(!half.keys().any(|path| path.starts_with("destination")), "{language:?}");
         }

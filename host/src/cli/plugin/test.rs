@@ -1,5 +1,6 @@
 //! `waybill plugin test`: a bundle tested alone, with a report for people, scripts and build servers.
 
+mod junit;
 mod shown;
 
 use std::io::IsTerminal as _;
@@ -7,12 +8,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
 
+use super::cached::Compiled;
 use crate::cli::Ended;
 use crate::cli::output::Output;
-use crate::rehearsal::{Against, Options, Progress, Recording, RehearsalError, Report, record_session, rehearse};
+use crate::rehearsal::{Against, Options, Progress, Recording, RehearsalError, record_session, rehearse};
+use junit::Junit;
 
 pub(super) const HELP: &str = "\
 Examples:
@@ -31,7 +34,7 @@ DIR holds partner.toml, builder.wasm, destination.wasm (the manifest may name ot
   repeatable = true                        # false where the file is encrypted
   file = \"files/contacts.csv\"              # only where the bundle is a destination alone: the file to deliver
 
-  [scope]                                  # what the job's creator wrote
+  [scope]                                  # what the job's creator wrote: as in JSON, so dates in quotes
   country = \"DE\"
 
   [settings]                               # the operator's settings; they override [options]
@@ -44,14 +47,22 @@ DIR holds partner.toml, builder.wasm, destination.wasm (the manifest may name ot
   name = \"ack/{key}.txt\"
   text = \"accepted {key}\"                  # without a text: our own file, which gets this name
 
+  [[beside]]                               # what is in a file that the contract declares beside ours
+  name = \"{final}.done\"
+  golden = \"golden/contacts.csv.done\"
+
   [server]                                 # in what the partner's server differs from OpenSSH's
   hard_links = false
   collects = true                          # the partner takes the file at once
+  collects_later = true                    # or before the host looks again
   hides = [\"drop\"]                         # folders of which it shows nothing
 
   [expects]                                # what must be concluded where nothing goes wrong
   at_once = \"Completed(checksum)\"
   later = \"Unknown(partner_refused)\"
+
+In names and texts of the partner's files and those beside ours stand {key}, {attempt}, {final}, {final.stem}, {final.extension},
+{final.name} and {sha256}, our file's digest. In a text other braces, as those of JSON, stand for themselves.
 
 With the key `last = \"golden/last-week.csv\"` our file of last time is still there under the same name.
 
@@ -73,7 +84,8 @@ failure. Of the destination only address and credential are used. The final name
 Without --yes nothing is written: it is told what would be. Look at the file before you commit it: small files that were
 read, such as acknowledgments, are in it as they are.
 
-Exit code 0: the bundle passed; 1: it could not be tested; 3: there is no such bundle; 4: it failed, or nothing was recorded.";
+Exit code 0: the bundle passed; 1: it could not be tested, as where a case file is wrong; 3: there is no such bundle; 4: it failed, a host
+would refuse it, or nothing was recorded.";
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Test {
@@ -90,12 +102,11 @@ pub(in crate::cli) struct Test {
     /// Write the golden files anew instead of comparing.
     #[arg(long)]
     bless: bool,
-    /// Write the report as `JUnit` XML too, for build servers.
+    /// Write the report as `JUnit` XML too, for build servers. A bundle that cannot be tested is a failed test in it.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Keep compiled components here for the next time: a directory of your own, for components that take long to compile.
-    #[arg(long, env = "WAYBILL_PLUGIN_CACHE", value_name = "DIR")]
-    cache: Option<PathBuf>,
+    #[command(flatten)]
+    compiled: Compiled,
     /// Deliver one case to a real server, and write the session to `tests/sessions/NAME.jsonl`.
     #[arg(long, value_name = "NAME", requires = "against", conflicts_with_all = ["fault", "bless"])]
     record: Option<String>,
@@ -114,67 +125,59 @@ impl Test {
     pub async fn run(self, output: &Output) -> anyhow::Result<Ended> {
         let bar = Arc::new(bar(*output));
         let (shown, told) = (Arc::clone(&bar), *output);
+        let (bundle, junit) = (self.directory, Junit::open(self.junit)?);
         let options = Options {
             only: self.only,
             fault: self.fault,
             bless: self.bless,
-            compiled: self.cache,
+            compiled: self.compiled.directory(),
             progress: Some(Arc::new(move |progress| show(&shown, progress, told))),
         };
         let rehearsed = match self.record.zip(self.against) {
-            None => rehearse(&self.directory, &options).await.map(Recording::Done),
+            None => rehearse(&bundle, &options).await.map(Recording::Done),
             Some((session, destination)) => {
                 let (destinations, confirmed) = (self.destinations, self.yes);
                 let against = Against { session, destination, destinations, confirmed };
-                record_session(&self.directory, &options, &against).await
+                record_session(&bundle, &options, &against).await
             }
         };
         bar.finish_and_clear();
-        let report = match rehearsed {
-            Ok(Recording::Done(report)) => report,
+        let (document, ended, why) = match rehearsed {
+            Ok(Recording::Done(report)) => {
+                output.answer(&report, || shown::report(&report))?;
+                junit.tested(&report)?;
+                return Ok(if report.passed { Ended::Done } else { Ended::Refused });
+            }
             Ok(Recording::Unconfirmed(plan)) => {
                 let why = "nothing was written; repeat the command with --yes to do so";
-                output.answer(
-                    &serde_json::json!({ "bundle": self.directory, "outcome": "Refused", "why": why, "plan": plan }),
-                    || format!("Refused: {why}.\n{plan}"),
-                )?;
-                return Ok(Ended::Refused);
+                let document = json!({ "bundle": bundle, "outcome": "Refused", "why": why, "plan": plan });
+                (document, Ended::Refused, format!("{why}.\n{plan}"))
             }
             Err(error @ RehearsalError::NameNotFree { .. }) => {
                 let why = error.to_string();
-                output.answer(
-                    &serde_json::json!({ "bundle": self.directory, "outcome": "Refused", "why": why }),
-                    || format!("Refused: {why}"),
-                )?;
-                return Ok(Ended::Refused);
+                (json!({ "bundle": bundle, "outcome": "Refused", "why": why }), Ended::Refused, why)
             }
             Err(RehearsalError::NoBundle { directory }) => {
-                output.answer(&serde_json::json!({ "bundle": directory, "outcome": "NotFound" }), || {
-                    format!("NotFound: {} is no directory; name the one that holds partner.toml", directory.display())
-                })?;
-                return Ok(Ended::NotFound);
+                let why = format!("{} is no directory; name the one that holds partner.toml", directory.display());
+                (json!({ "bundle": directory, "outcome": "NotFound" }), Ended::NotFound, why)
             }
             Err(RehearsalError::Bundle(refused)) => {
                 let why = refused.to_string();
-                output.answer(
-                    &serde_json::json!({ "bundle": refused.bundle, "outcome": "Refused", "why": why }),
-                    || format!("Refused: {why}"),
-                )?;
-                return Ok(Ended::Refused);
+                (json!({ "bundle": refused.bundle, "outcome": "Refused", "why": why }), Ended::Refused, why)
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => {
+                let error = anyhow::Error::from(error);
+                if let Err(unwritten) = junit.untested(&bundle, &format!("{error:#}")) {
+                    output.notice(&format!("{unwritten:#}"));
+                }
+                return Err(error);
+            }
         };
-        if let Some(file) = &self.junit {
-            write_junit(&report, file)?;
-        }
-        output.answer(&report, || shown::report(&report))?;
-        Ok(if report.passed { Ended::Done } else { Ended::Refused })
+        let outcome = if ended == Ended::NotFound { "NotFound" } else { "Refused" };
+        output.answer(&document, || format!("{outcome}: {why}"))?;
+        junit.untested(&bundle, &why)?;
+        Ok(ended)
     }
-}
-
-fn write_junit(report: &Report, file: &std::path::Path) -> anyhow::Result<()> {
-    let xml = report.to_junit()?;
-    std::fs::write(file, xml).with_context(|| format!("the JUnit report cannot be written to {}", file.display()))
 }
 
 fn bar(output: Output) -> ProgressBar {

@@ -157,7 +157,11 @@ impl Described {
 
     /// What one match names; `None` if that is another delivery, or none at all.
     fn named(&self, says: &str, name: &str, found: &Captures<'_>, parts: Parts<'_>) -> Option<Acknowledged> {
-        let captured = |group| found.name(group).map(|text| String::from_utf8_lossy(text.as_bytes()).into_owned());
+        // A control character is in no key, no attempt and no digest: what has one names nothing.
+        let captured = |group| {
+            let text = String::from_utf8_lossy(found.name(group)?.as_bytes()).into_owned();
+            (!text.chars().any(char::is_control)).then_some(text)
+        };
         let key = captured("key").or_else(|| self.key_in_name(name, parts).then(|| parts.key.to_owned()));
         let attempt = captured("attempt").or_else(|| self.name.names_the_attempt().then(|| parts.attempt.to_owned()));
         let sha256 = captured("sha256").map(|digest| digest.to_ascii_lowercase());
@@ -223,6 +227,16 @@ mod tests {
     fn read(contract: &Contract, bytes: &str) -> Result<Acknowledged, Disregarded> {
         let file = File { name: "ack/k-1.txt", bytes: bytes.as_bytes(), absent_before: true, written_by_us: false };
         Reader::new(contract, contract).unwrap().read(file, PARTS)
+    }
+
+    #[test]
+    fn bad_input_a_control_character_is_in_nothing_that_an_answer_names() {
+        let contract = contract("ack/*.txt", r"(?m)^OK (?<key>\S+) (?<sha256>\S+)$");
+        let padded = format!("OK k-1 {}\0\0", "ab".repeat(32));
+        let named = read(&contract, &padded).unwrap();
+        assert_eq!((named.key.as_deref(), named.sha256), (Some("k-1"), None));
+        let of_a_key = self::contract("ack/*.txt", r"(?m)^OK (?<key>\S+)$");
+        assert_eq!(read(&of_a_key, "OK k-1\0"), Err(Disregarded::AboutAnother));
     }
 
     #[test]

@@ -14,38 +14,56 @@ pub(super) struct Log {
     written: u32,
     dropped: u64,
     last_error: Option<String>,
+    /// What was said as an error past the last message that is written, as it came. Few of these are ever asked for.
+    unsettled: Vec<String>,
     /// The beginning of a line of a standard stream.
     line: String,
 }
 
 impl Log {
     pub(super) fn new(about: About) -> Self {
-        Self { about, written: 0, dropped: 0, last_error: None, line: String::new() }
+        Self { about, written: 0, dropped: 0, last_error: None, unsettled: Vec::new(), line: String::new() }
     }
 
     pub(super) fn last_error(&self) -> Option<&str> {
         self.last_error.as_deref()
     }
 
+    /// True if nothing more is written.
+    fn is_full(&self) -> bool {
+        self.written >= MESSAGES
+    }
+
     /// The message is as it may be kept.
-    pub(super) fn write(&mut self, level: Level, message: String) {
-        if self.written < MESSAGES {
-            self.written += 1;
-            self.emit(level, &message);
-        } else {
-            self.dropped += 1;
-        }
+    fn write(&mut self, level: Level, message: String) {
+        self.written += 1;
+        self.emit(level, &message);
         if level == Level::Error {
             self.last_error = Some(message);
         }
     }
 
     /// A line of a standard stream. The lines of standard error are one message: a traceback says nothing by its last line.
-    pub(super) fn write_line(&mut self, level: Level, line: String) {
+    fn write_line(&mut self, level: Level, line: String) {
         let before = if level == Level::Error { self.last_error.take() } else { None };
         self.write(level, line);
-        if let (Some(before), Some(last)) = (before, &mut self.last_error) {
-            *last = if before.len() < LINE_BYTES { format!("{before}\n{last}") } else { before };
+        if let Some(before) = before {
+            self.last_error = self.last_error.take().map(|last| joined(before, &last));
+        }
+    }
+
+    /// Counts a message that is not written. Its text counts only as the last error, and is kept as it came.
+    fn drop_message(&mut self, level: Level, message: &str, of_a_stream: bool) {
+        self.dropped += 1;
+        if level != Level::Error {
+            return;
+        }
+        if !of_a_stream {
+            self.last_error = None;
+            self.unsettled.clear();
+        }
+        if self.unsettled.iter().map(String::len).sum::<usize>() < LINE_BYTES {
+            self.unsettled.push(super::beginning(message).to_owned());
         }
     }
 
@@ -82,11 +100,104 @@ impl Drop for Log {
     }
 }
 
+/// Lines of one message.
+fn joined(before: String, last: &str) -> String {
+    if before.len() < LINE_BYTES { format!("{before}\n{last}") } else { before }
+}
+
+impl State {
+    /// A guest's message, or a line of its standard streams. Counted first: what is not written is not searched for data either, or
+    /// a flood of messages would be the most expensive thing that a guest can do.
+    pub(super) fn say(&mut self, level: Level, message: &str, of_a_stream: bool) {
+        if self.log.is_full() {
+            self.log.drop_message(level, message, of_a_stream);
+            return;
+        }
+        let message = self.words(message);
+        if of_a_stream {
+            self.log.write_line(level, message);
+        } else {
+            self.log.write(level, message);
+        }
+    }
+
+    /// Takes the data out of the last error, while that data is still remembered.
+    pub(super) fn settle_last_error(&mut self) {
+        for message in std::mem::take(&mut self.log.unsettled) {
+            let message = self.words(&message);
+            self.log.last_error = Some(match self.log.last_error.take() {
+                Some(before) => joined(before, &message),
+                None => message,
+            });
+        }
+    }
+}
+
 impl Host for State {
     async fn write(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
         self.usage.host_call("log.write");
-        let message = self.words(&message);
-        self.log.write(level, message);
+        self.say(level, &message, false);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::plugin::measure::Usage;
+    use crate::source::Value;
+
+    fn state() -> State {
+        let about = About { partner: "acme".into(), call: "build", job: uuid::Uuid::nil(), attempt: uuid::Uuid::nil() };
+        State::new(about, time::OffsetDateTime::UNIX_EPOCH, 1 << 20, Usage::default())
+    }
+
+    fn row(text: &str) -> Vec<Vec<Value>> {
+        vec![vec![Value::Text(text.to_owned())]]
+    }
+
+    #[test]
+    fn plg_08_the_last_error_is_free_of_data_also_past_the_last_message_that_is_written() {
+        let mut state = state();
+        Arc::make_mut(&mut state.handed).remember(&[], &row("Anna Lindqvist"));
+        for _ in 0..MESSAGES {
+            state.say(Level::Error, "what came before", false);
+        }
+        state.say(Level::Error, "not Anna Lindqvist", false);
+        state.say(Level::Info, "and not this", false);
+        assert_eq!(state.log.dropped, 2);
+        // Once more is handed out than is remembered, nothing could be recognised any more.
+        state.settle_last_error();
+        Arc::make_mut(&mut state.handed).remember(&[], &row(&"x".repeat(2 << 20)));
+        assert_eq!(state.last_error().as_deref(), Some("not (a value)"));
+        for line in ["Traceback:", "Anna Lindqvist"] {
+            state.say(Level::Error, line, true);
+        }
+        assert_eq!(state.last_error().as_deref(), Some("not (a value)\nTraceback:\nAnna Lindqvist"));
+    }
+
+    #[test]
+    fn plg_03_what_is_kept_of_a_flood_of_errors_is_bounded() {
+        let mut state = state();
+        for _ in 0..10_000 {
+            state.say(Level::Error, &"x".repeat(10_000), true);
+        }
+        let bytes: usize = state.log.unsettled.iter().map(String::len).sum();
+        assert!(bytes <= LINE_BYTES + 2000, "{bytes}");
+    }
+
+    #[test]
+    fn plg_08_a_text_that_is_cut_shows_no_half_of_a_value() {
+        let mut state = state();
+        let value: String = (0..100).map(|number| format!("{number:02}")).collect();
+        Arc::make_mut(&mut state.handed).remember(&[], &row(&value));
+        let kept = state.words(&format!("{}{value}", value.repeat(9)));
+        assert_eq!(kept, "(a value)");
+        let kept = state.words(&format!("{}{value}", "a".repeat(1900)));
+        assert!(kept.starts_with("aaa") && !kept.contains("00"), "{kept}");
+        let kept = state.words(&format!("{} {value}", value.repeat(9)));
+        assert!(!kept.contains("0102"), "{kept}");
     }
 }

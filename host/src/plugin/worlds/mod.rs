@@ -1,8 +1,8 @@
 //! The host's side of the contract, one file an interface, over the state of one call.
 //!
 //! Everything that a guest can reach in a call hangs from [`State`]; what a call may not do is not in its state. Business
-//! refusals are answers of the contract; a broken limit, or a fault of the host, is a trap, so that a guest cannot
-//! swallow it.
+//! refusals are answers of the contract; a broken limit is a trap. A guest is told of rows or a file that it cannot have, so
+//! that it can end in good order; what it was told is noted, and its call cannot end well any more: no guest can swallow it.
 
 mod convert;
 mod entropy;
@@ -21,19 +21,21 @@ use uuid::Uuid;
 use wasmtime::component::ResourceTable;
 
 pub(super) use self::convert::{baseline, file_facts, guest_listing, job, observation, receipt, typed_failure};
-use self::handed::Handed;
+pub use self::handed::Handed;
 use self::log::Log;
 pub(super) use self::output::too_large;
 use super::bindings;
-use super::call::HostTrap;
+use super::call::{Fault, HostTrap, LimitKind};
 use super::destinations::OpenQuery;
 use super::engine::Consumption;
 use super::measure::Usage;
-use super::reported::bounded;
+use super::reported::{ENTRIES, bounded};
 use crate::spool::Draft;
 
-/// Host objects that a call may hold at once: open queries, mostly.
+/// Host objects that a call may hold at once.
 const OBJECTS: usize = 64;
+/// Queries that a call may have open at once: each is a connection to the tenant's database.
+const QUERIES: usize = 4;
 
 /// What one call has in its hands.
 pub(super) struct State {
@@ -43,13 +45,14 @@ pub(super) struct State {
     /// Where the clock stands of a runtime that reads one: when the job was created, at every call.
     clock: OffsetDateTime,
     log: Log,
-    handed: Handed,
+    handed: Arc<Handed>,
     /// Builders only.
     source: Option<Arc<dyn OpenQuery>>,
     /// Builders only.
     output: Option<output::Output>,
-    /// The first fault of the host's own that the guest was told of. It explains a failed call better than the guest.
-    fault: Option<String>,
+    queries: usize,
+    /// The first that the guest was told of; the host's own is not hidden behind one of the data.
+    fault: Option<Fault>,
 }
 
 /// Whom a call is for; every log line of its guest carries it.
@@ -72,9 +75,10 @@ impl State {
             usage,
             clock,
             log: Log::new(about),
-            handed: Handed::default(),
+            handed: Arc::default(),
             source: None,
             output: None,
+            queries: 0,
             fault: None,
         }
     }
@@ -86,39 +90,62 @@ impl State {
         self
     }
 
+    /// Of a destination: what its job's builder was handed, which a partner's answer may quote.
+    pub(super) fn after(mut self, handed: &Arc<Handed>) -> Self {
+        self.handed = Arc::clone(handed);
+        self
+    }
+
+    /// Takes the data out of what is kept of a guest's remarks.
+    pub(super) fn clean(&self, remarks: &mut [bindings::types::Setting]) {
+        for remark in remarks.iter_mut().take(ENTRIES) {
+            remark.value = self.words(&remark.value);
+        }
+    }
+
     /// A guest's words as they may be kept: without the data that it was handed, and bounded.
     pub(super) fn words(&self, text: &str) -> String {
         // Cut first, far behind what is kept, so that a text of megabytes costs nothing.
-        let text: String = text.chars().take(2000).collect();
-        bounded(&self.handed.without(&text))
+        let beginning = beginning(text);
+        let mut kept = self.handed.without(beginning);
+        if beginning.len() < text.len() {
+            // What was cut in two there was not recognised.
+            kept = kept.chars().take(kept.chars().count().saturating_sub(handed::PIECE)).chain(['…']).collect();
+        }
+        bounded(&kept)
     }
 
-    /// What the guest logged last as an error: a panic's text, most often.
-    pub(super) fn last_error(&self) -> Option<&str> {
-        self.log.last_error()
+    /// What the guest logged last as an error, as it may be kept: a panic's text, most often.
+    pub(super) fn last_error(&mut self) -> Option<String> {
+        self.settle_last_error();
+        self.log.last_error().map(str::to_owned)
     }
 
-    pub(super) fn fault(&self) -> Option<&str> {
-        self.fault.as_deref()
+    pub(super) fn fault(&self) -> Option<&Fault> {
+        self.fault.as_ref()
     }
 
-    fn note_fault(&mut self, what: String) {
-        self.fault.get_or_insert(what);
+    fn note_fault(&mut self, fault: Fault) {
+        match (&self.fault, &fault) {
+            (None, _) | (Some(Fault::Rows { .. }), Fault::Host { .. }) => self.fault = Some(fault),
+            (Some(_), _) => {}
+        }
     }
 
     pub(super) fn output(&self) -> Option<&output::Output> {
         self.output.as_ref()
     }
 
-    pub(super) fn into_draft(self) -> Option<Draft> {
-        self.output.map(output::Output::into_draft)
+    /// The file, and the data that came on the way to it.
+    pub(super) fn into_built(self) -> Option<(Draft, Arc<Handed>)> {
+        Some((self.output?.into_draft(), self.handed))
     }
 
     /// Puts a host object into the table; a full table is a limit, and ends the call.
     fn push<T: Send + 'static>(&mut self, object: T) -> wasmtime::Result<wasmtime::component::Resource<T>> {
         self.table.push(object).map_err(|_| {
             HostTrap::Limit {
-                limit: super::call::LimitKind::Handles,
+                limit: LimitKind::Handles,
                 detail: format!("more than {OBJECTS} host objects were held at once"),
             }
             .into()
@@ -129,6 +156,12 @@ impl State {
         let owned = self.push(object)?;
         Ok(wasmtime::component::Resource::new_borrow(owned.rep()))
     }
+}
+
+/// As much of a guest's text as is looked at.
+fn beginning(text: &str) -> &str {
+    const CHARACTERS: usize = 2000;
+    text.char_indices().nth(CHARACTERS).map_or(text, |(end, _)| text.get(..end).unwrap_or(text))
 }
 
 /// These interfaces have no functions, so nothing can be called on them.

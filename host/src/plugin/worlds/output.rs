@@ -3,9 +3,10 @@
 use wasmtime::component::Resource;
 
 use super::State;
+use crate::job::remedy::Remedy;
 use crate::plugin::bindings::output::{Host, HostFile};
 use crate::plugin::bindings::types::Failure;
-use crate::plugin::call::{HostTrap, LimitKind};
+use crate::plugin::call::{Fault, HostTrap, LimitKind};
 use crate::spool::{Draft, SpoolError};
 
 /// Bytes a call; the contract says so to authors.
@@ -61,7 +62,7 @@ impl HostFile for State {
                 Ok(Err(Failure::Forbidden(too_large(limit_bytes))))
             }
             Err(error @ (SpoolError::Full { .. } | SpoolError::Io { .. })) => {
-                self.note_fault(error.to_string());
+                self.note_fault(Fault::Host { what: error.to_string(), remedy: Remedy::AnotherAttempt });
                 Ok(Err(Failure::Other("the host cannot store the file".to_owned())))
             }
         }

@@ -1,11 +1,13 @@
 //! `source`: rows of the tenant's data, by queries that the operator named.
 
+use std::sync::Arc;
+
 use wasmtime::component::Resource;
 
-use super::State;
+use super::{QUERIES, State};
 use crate::plugin::bindings::source::{Column, Host, HostRows, Value};
 use crate::plugin::bindings::types::{Failure, Setting};
-use crate::plugin::call::HostTrap;
+use crate::plugin::call::{Fault, HostTrap, LimitKind};
 use crate::source::{self, Rows, SourceError};
 
 /// Rows of one batch: more gains nothing in speed, and a batch lies in memory twice.
@@ -24,10 +26,18 @@ impl Host for State {
             return Err(HostTrap::Host("a call without data was handed a source".to_owned()).into());
         };
         self.usage.host_call("source.open");
+        if self.queries >= QUERIES {
+            let detail =
+                format!("more than {QUERIES} queries were open at once; let go of one before the next is opened");
+            return Err(HostTrap::Limit { limit: LimitKind::Handles, detail }.into());
+        }
         let parameters: Vec<(String, String)> =
             parameters.into_iter().map(|setting| (setting.name, setting.value)).collect();
         match source.open(&query, &parameters).await {
-            Ok(rows) => self.push(OpenRows(rows)).map(Ok),
+            Ok(rows) => {
+                self.queries += 1;
+                self.push(OpenRows(rows)).map(Ok)
+            }
             Err(error) => Ok(Err(self.failure(&error))),
         }
     }
@@ -50,10 +60,14 @@ impl HostRows for State {
                 "a batch of 0 rows could not be told from the end; ask for 100 to 1000".to_owned(),
             )));
         }
-        let batch = self.table.get_mut(&rows)?.0.next(most.min(MOST_ROWS)).await;
+        let rows = &mut self.table.get_mut(&rows)?.0;
+        let batch = rows.next(most.min(MOST_ROWS)).await;
         Ok(match batch {
             Ok(batch) => {
-                self.handed.remember(&batch);
+                let json: Vec<bool> = rows.columns().iter().map(|column| column.of == "json").collect();
+                // Before older values give way to these.
+                self.settle_last_error();
+                Arc::make_mut(&mut self.handed).remember(&json, &batch);
                 Ok(batch.into_iter().map(|row| row.into_iter().map(value).collect()).collect())
             }
             Err(error) => Err(self.failure(&error)),
@@ -62,25 +76,38 @@ impl HostRows for State {
 
     async fn drop(&mut self, rows: Resource<OpenRows>) -> wasmtime::Result<()> {
         self.table.delete(rows)?;
+        self.queries -= 1;
         Ok(())
     }
 }
 
 impl State {
-    /// The contract's failure for a fault of the source. Whatever another attempt may find mended is noted as the host's.
+    /// The contract's failure for a fault of the source. What leaves rows out is noted; a query or a parameter that is not
+    /// there is the guest's own affair.
     fn failure(&mut self, error: &SourceError) -> Failure {
         let text = error.to_string();
+        if let Some(remedy) = error.remedy() {
+            self.note_fault(Fault::Host { what: text, remedy });
+            return Failure::Other("the host cannot reach the data".to_owned());
+        }
         match error {
             SourceError::UnknownQuery { .. }
             | SourceError::NoTenant
             | SourceError::ManyStatements
             | SourceError::MissingParameter { .. }
             | SourceError::TenantIsBound { .. } => Failure::Invalid(text),
-            SourceError::Refused { .. } | SourceError::UnsupportedType { .. } => Failure::Refused(text),
-            SourceError::Unreadable { .. } => Failure::Other(text),
-            SourceError::Address { .. } | SourceError::Unreachable { .. } | SourceError::Lost { .. } => {
-                self.note_fault(text);
-                Failure::Other("the host cannot reach the data".to_owned())
+            SourceError::Refused { .. } | SourceError::UnsupportedType { .. } => {
+                self.note_fault(Fault::Rows { what: text.clone() });
+                Failure::Refused(text)
+            }
+            SourceError::Unreadable { .. }
+            | SourceError::Address { .. }
+            | SourceError::Login { .. }
+            | SourceError::Unreachable { .. }
+            | SourceError::Lost { .. }
+            | SourceError::BrokenOff { .. } => {
+                self.note_fault(Fault::Rows { what: text.clone() });
+                Failure::Other(text)
             }
         }
     }

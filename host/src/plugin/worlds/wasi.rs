@@ -153,8 +153,7 @@ fn written(store: &mut StoreContextMut<'_, State>, stream: Option<u32>, argument
     let level = if stream == Some(STDERR) { Level::Error } else { Level::Info };
     let state = store.data_mut();
     for line in state.log.lines(&String::from_utf8_lossy(&bytes)) {
-        let line = state.words(line.trim_end());
-        state.log.write_line(level, line);
+        state.say(level, line.trim_end(), true);
     }
     Ok(())
 }

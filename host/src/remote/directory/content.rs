@@ -11,6 +11,7 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 use rustix::fs::{Mode, OFlags, fstat, openat};
 use sha2::{Digest as _, Sha256 as Hasher};
+use tokio::time::Instant;
 
 use super::errno::{sorted, sorted_io};
 use super::place::{Purpose, kind};
@@ -57,7 +58,8 @@ impl Session {
 
     pub async fn read_digest(&self, name: &str, most: u64) -> Result<(Sha256, u64), RemoteError> {
         let name = name.to_owned();
-        self.ask_within("reading back", self.inner.limits.look, move |inner| {
+        self.ask_within("reading back", self.inner.limits.reading_back(), move |inner| {
+            let began = Instant::now();
             let file = inner.open_to_read(&name)?;
             let (mut hash, mut bytes, mut block) = (Hasher::new(), 0, vec![0; READ_BYTES]);
             loop {
@@ -70,6 +72,7 @@ impl Session {
                 if read < READ_BYTES {
                     return Ok((Sha256(hash.finalize().into()), bytes));
                 }
+                inner.limits.check_reading_back(began)?;
                 // Nobody waits any more for a reading that was late.
                 if !inner.line.is_up() {
                     return Err(RemoteError::Unknown { why: inner.line.cause().to_owned() });

@@ -1,7 +1,7 @@
 //! A directory of the machine that the worker runs on: a local disk, or a share that is mounted there.
 //!
 //! From the disk up: [`place`] finds a name's folder without ever leaving the directory; [`errno`] says what is known of the
-//! effect of a call that failed; [`session`] makes single requests, [`content`] moves bytes.
+//! effect of a call that failed; [`lane`] bounds how many are under way; [`session`] makes single requests, [`content`] moves bytes.
 //!
 //! What is promised where the file system keeps POSIX (ext4, XFS, Btrfs, ZFS, tmpfs):
 //! - A hard link and an exclusive create refuse an existing name, whoever else writes there; a rename that refuses does so in one
@@ -17,13 +17,14 @@
 //! by itself, here as anywhere. Nor that a look is fresh: a client answers from its cache for as long as its mount options say,
 //! so the contract's `settle_seconds` must cover that, or the share be mounted with `lookupcache=none,noac`. A rename that
 //! refuses is not known there; the check finds that out. A share that hangs keeps a thread of this process for each request
-//! that was given up, until the share answers.
+//! that was given up, until the share answers, up to a bound; from there on it counts as unreachable.
 //!
 //! Bytes are read back as any reader on this machine gets them, mostly from memory: that shows what is under a name, not what
 //! the disk would return after a power cut.
 
 mod content;
 mod errno;
+mod lane;
 mod place;
 mod session;
 

@@ -12,6 +12,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::errno::sorted;
+use super::lane::Lane;
 use super::place::{Purpose, Root, kind};
 use crate::job::facts::{Entry, Found};
 use crate::remote::endpoint::DirectoryEndpoint;
@@ -28,6 +29,7 @@ pub(super) type Inner = opened::Inner<Directory>;
 
 pub struct Directory {
     root: Root,
+    lane: Lane,
 }
 
 /// A name in its folder.
@@ -37,15 +39,24 @@ impl Session {
     /// Opens the directory. Nothing is written there.
     pub async fn open(endpoint: &DirectoryEndpoint, limits: &SessionLimits) -> Result<Self, ConnectError> {
         let server = endpoint.path.display().to_string();
+        let lane = Lane::of(&endpoint.path);
+        let place = match lane.enter(limits.connect).await {
+            Ok(place) => place,
+            Err(why) => return Err(ConnectError::Unreachable { server, why }),
+        };
         let wanted = endpoint.clone();
-        let opening = tokio::task::spawn_blocking(move || open(&wanted));
+        let opening = tokio::task::spawn_blocking(move || {
+            let opened = open(&wanted);
+            drop(place);
+            opened
+        });
         let opened = match tokio::time::timeout(limits.connect, opening).await {
             Ok(Ok(opened)) => opened,
             Ok(Err(error)) => Err(Closed::ForNow(format!("opening it did not end: {error}"))),
             Err(_) => Err(Closed::ForNow(format!("it did not answer within {} s", limits.connect.as_secs()))),
         };
         match opened {
-            Ok((root, facts)) => Ok(Self::new(Directory { root }, Arc::new(Line::default()), facts, *limits)),
+            Ok((root, facts)) => Ok(Self::new(Directory { root, lane }, Arc::new(Line::default()), facts, *limits)),
             Err(Closed::ForNow(why)) => Err(ConnectError::Unreachable { server, why }),
             Err(Closed::UntilMended(why)) => Err(ConnectError::Protocol { server, why }),
         }
@@ -212,7 +223,15 @@ impl Inner {
         request: impl FnOnce(&Self) -> Result<T, RemoteError> + Send + 'static,
     ) -> Result<T, RemoteError> {
         let line = Arc::clone(&self.line);
+        let place = match self.own.lane.enter(self.limits.connect).await {
+            Ok(place) => place,
+            Err(why) => {
+                line.fail(why.clone());
+                return Err(RemoteError::NotSent { why });
+            }
+        };
         let asked = tokio::task::spawn_blocking(move || {
+            let _place = place;
             self.own.root.still_there().map_err(|why| {
                 self.line.fail(why.clone());
                 RemoteError::NotSent { why }

@@ -14,9 +14,10 @@ pub(super) enum Failure {
     /// No byte of the request left.
     #[error("{0}")]
     NotSent(String),
-    /// The store's certificate is not one to trust. No byte of the request left.
+    /// What answers there is not the store to talk to, such as one with a certificate that nobody vouches for. No byte of the
+    /// request left.
     #[error("{0}")]
-    Untrusted(String),
+    Unfit(String),
     /// The request had begun, and what came of it is not known.
     #[error("{0}")]
     Cut(String),
@@ -69,7 +70,7 @@ pub(super) fn failure(error: &object_store::Error) -> Option<&Failure> {
 /// Sorts the failure of one request.
 pub(super) fn sorted(error: &object_store::Error) -> RemoteError {
     match (failure(error), error) {
-        (Some(Failure::NotSent(why) | Failure::Untrusted(why)), _) => RemoteError::NotSent { why: why.clone() },
+        (Some(Failure::NotSent(why) | Failure::Unfit(why)), _) => RemoteError::NotSent { why: why.clone() },
         (Some(Failure::Cut(why)), _) => RemoteError::Unknown { why: why.clone() },
         (Some(Failure::Answered(answered)), _) => answer(answered),
         (None, object_store::Error::InvalidPath { source }) => {

@@ -1,7 +1,7 @@
 //! A bucket of an object store that speaks S3: Amazon's own, or one of the many that are compatible with it.
 //!
-//! From the wire up: [`address`] says where the store is; [`wire`] sends one signed request over one connection; [`answers`]
-//! says what is known of the effect of a request that failed; [`session`] makes single requests. The client library
+//! From the wire up: [`address`] says where the store is; [`trust`] knows whom to believe that it is there; [`wire`] sends one
+//! signed request over one connection; [`answers`] says what is known of the effect of a request that failed; [`session`] makes single requests. The client library
 //! `object_store` builds requests and reads listings; it has no connection and sends nothing by itself.
 //!
 //! What is promised:
@@ -15,6 +15,7 @@
 //! - A file goes from the spool to the wire in blocks, so that its size costs no memory. One PUT carries at most 5 GiB; a larger
 //!   file is refused before the publish fence. (Uploads in parts are larger, but the library cannot make the last step of one
 //!   conditional.)
+//! - Nothing is sent over TLS before a certificate of a trusted authority for that name was shown.
 //! - Absent is answered only if the store names the missing object: a HEAD that finds nothing does not tell a missing object
 //!   from a missing bucket, so a GET asks again, whose answer has words.
 //!
@@ -31,7 +32,9 @@
 mod address;
 mod answers;
 mod session;
+mod trust;
 mod wire;
 
 pub use address::StoreAddress;
+pub(in crate::remote) use session::LARGEST_BYTES;
 pub use session::Session;

@@ -17,6 +17,7 @@ use object_store::{
     PutOptions, PutPayload, RetryConfig,
 };
 use sha2::{Digest as _, Sha256 as Hasher};
+use tokio::time::Instant;
 
 use super::answers::{Answered, Failure, failure, sorted};
 use super::wire::{Content, Wire};
@@ -28,7 +29,7 @@ use crate::remote::opened::{self, Opened};
 use crate::remote::session::{CreateError, NO_LINKS, ServerFacts, SessionLimits};
 
 /// What one PUT carries at most, by S3's rules.
-const LARGEST_BYTES: u64 = 5 * 1024 * 1024 * 1024;
+pub(in crate::remote) const LARGEST_BYTES: u64 = 5 * 1024 * 1024 * 1024;
 /// Entries of one page of a listing; no store gives more.
 const PAGE: usize = 1000;
 
@@ -50,7 +51,7 @@ impl Session {
         let mend = |why: String| ConnectError::Protocol { server: server.clone(), why };
         let credential =
             AwsCredential { key_id: word(&endpoint.access_key)?, secret_key: word(&endpoint.secret_key)?, token: None };
-        let wire = Wire::new(endpoint.address.clone(), endpoint.region.clone(), credential, *limits).map_err(mend)?;
+        let wire = Wire::new(endpoint, credential, *limits).map_err(mend)?;
         let store = AmazonS3Builder::new()
             .with_endpoint(endpoint.address.to_string())
             .with_bucket_name(&endpoint.bucket)
@@ -142,8 +143,8 @@ impl Session {
     }
 
     /// What one request can carry.
-    pub(in crate::remote) const fn largest_bytes() -> u64 {
-        LARGEST_BYTES
+    pub(in crate::remote) fn largest_bytes(&self) -> u64 {
+        self.inner.limits.largest_object
     }
 
     /// Creates a file that must not exist yet, in one request: whole, or not at all.
@@ -156,9 +157,9 @@ impl Session {
     ) -> Result<(), CreateError> {
         let nothing = |error| CreateError { may_exist: false, error };
         let path = self.path(name).map_err(nothing)?;
-        if bytes > LARGEST_BYTES {
-            let why = format!("the file has {bytes} bytes, and one request carries at most {LARGEST_BYTES}");
-            return Err(nothing(RemoteError::NotSent { why }));
+        let largest = self.largest_bytes();
+        if bytes > largest {
+            return Err(nothing(RemoteError::too_large(bytes, largest)));
         }
         let content = Content::new(bytes, sha256, blocks.boxed());
         // It may take as long as its bytes move; each step has its own bound inside.
@@ -188,16 +189,24 @@ impl Session {
                 Err(error) if answered(&error).is_some_and(|answered| answered.status == 416) => return Ok(Vec::new()),
                 Err(error) => return Err(sorted(&error)),
             };
-            Ok(part.bytes().await.map_err(|error| sorted(&error))?.to_vec())
+            // A store may send more than it was asked for.
+            let (mut content, mut blocks) = (Vec::new(), part.into_stream());
+            while content.len() < most as usize
+                && let Some(block) = blocks.next().await
+            {
+                content.extend_from_slice(&block.map_err(|error| sorted(&error))?);
+            }
+            content.truncate(most as usize);
+            Ok(content)
         })
         .await
     }
 
     pub async fn read_digest(&self, name: &str, most: u64) -> Result<(Sha256, u64), RemoteError> {
         let path = self.path(name)?;
-        self.run("reading back", self.inner.limits.look, move |inner| async move {
+        self.run("reading back", self.inner.limits.reading_back(), move |inner| async move {
             let whole = inner.own.store.get(&path).await.map_err(|error| sorted(&error))?;
-            digest(whole, most).await
+            digest(whole, most, &inner.limits).await
         })
         .await
     }
@@ -268,7 +277,7 @@ async fn probe(store: &AmazonS3, prefix: &str) -> object_store::Result<()> {
 fn answered(error: &object_store::Error) -> Option<&Answered> {
     match failure(error) {
         Some(Failure::Answered(answered)) => Some(answered),
-        Some(Failure::NotSent(_) | Failure::Untrusted(_) | Failure::Cut(_)) | None => None,
+        Some(Failure::NotSent(_) | Failure::Unfit(_) | Failure::Cut(_)) | None => None,
     }
 }
 
@@ -281,7 +290,7 @@ fn opened(error: &object_store::Error, endpoint: &ObjectsEndpoint, server: &str)
         Some(Failure::NotSent(why) | Failure::Cut(why)) => {
             return Err(ConnectError::Unreachable { server, why: why.clone() });
         }
-        Some(Failure::Untrusted(why)) => return Err(ConnectError::Protocol { server, why: why.clone() }),
+        Some(Failure::Unfit(why)) => return Err(ConnectError::Protocol { server, why: why.clone() }),
         None => {
             let why = format!("its answer is not S3's ({error}); correct `store` in destinations.toml");
             return Err(ConnectError::Protocol { server, why });
@@ -327,7 +336,8 @@ fn entry(name: String, seen: &ObjectMeta) -> Entry {
     }
 }
 
-async fn digest(whole: GetResult, most: u64) -> Result<(Sha256, u64), RemoteError> {
+async fn digest(whole: GetResult, most: u64, limits: &SessionLimits) -> Result<(Sha256, u64), RemoteError> {
+    let began = Instant::now();
     let shown = whole.meta.size;
     let too_long = || RemoteError::Invalid { why: format!("the file is longer than {most} bytes") };
     if shown > most {
@@ -341,6 +351,7 @@ async fn digest(whole: GetResult, most: u64) -> Result<(Sha256, u64), RemoteErro
             return Err(too_long());
         }
         hash.update(&block);
+        limits.check_reading_back(began)?;
     }
     Ok((Sha256(hash.finalize().into()), bytes))
 }

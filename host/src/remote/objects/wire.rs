@@ -14,7 +14,7 @@ use futures::TryStreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Empty, StreamBody};
+use http_body_util::{BodyExt as _, Empty, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderValue, SERVER};
@@ -27,15 +27,18 @@ use object_store::client::{
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use super::address::StoreAddress;
 use super::answers::{Answered, Failure, plain};
+use super::trust::Trust;
 use crate::job::facts::Sha256;
+use crate::remote::endpoint::ObjectsEndpoint;
 use crate::remote::error::RemoteError;
 use crate::remote::session::SessionLimits;
+
+/// What an answer that is taken whole may have at most: a page of a listing has 1000 names.
+const MOST_ANSWERED: usize = 8 * 1024 * 1024;
 
 type Blocks = BoxStream<'static, Result<Bytes, RemoteError>>;
 type Body = UnsyncBoxBody<Bytes, RemoteError>;
@@ -69,7 +72,7 @@ struct Inner {
     region: String,
     credential: AwsCredential,
     /// `None`: without TLS, which is for this machine only.
-    tls: Option<TlsConnector>,
+    tls: Option<Trust>,
     limits: SessionLimits,
     /// What the store calls itself.
     software: OnceLock<String>,
@@ -84,12 +87,13 @@ impl fmt::Debug for Wire {
 
 impl Wire {
     pub(super) fn new(
-        address: StoreAddress,
-        region: String,
+        endpoint: &ObjectsEndpoint,
         credential: AwsCredential,
         limits: SessionLimits,
     ) -> Result<Self, String> {
-        let tls = if address.secure { Some(trust()?) } else { None };
+        let ObjectsEndpoint { address, region, ca_file, .. } = endpoint;
+        let tls = if address.secure { Some(Trust::load(ca_file.as_deref())?) } else { None };
+        let (address, region) = (address.clone(), region.clone());
         Ok(Self(Arc::new(Inner { address, region, credential, tls, limits, software: OnceLock::new() })))
     }
 
@@ -122,9 +126,14 @@ impl Inner {
     async fn exchange(&self, mut request: HttpRequest) -> Result<HttpResponse, Failure> {
         let content = request.extensions_mut().remove::<Content>();
         let digest = content.as_ref().map(|content| content.sha256.0);
+        if let Some(uri) = with_plain_spaces(request.uri()) {
+            *request.uri_mut() = uri;
+        }
         AwsAuthorizer::new(&self.credential, "s3", &self.region)
             .try_authorize(&mut request, digest.as_ref().map(<[u8; 32]>::as_slice))
             .map_err(|error| Failure::NotSent(format!("the request could not be signed: {error}")))?;
+        // The content of one object is taken as it comes, and bounded by whoever takes it.
+        let whole = request.uri().query().is_some();
         let moved = Arc::new(AtomicU64::new(0));
         let request = self.as_sent(request, content.as_ref(), &moved)?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(self.connect().await?))
@@ -137,7 +146,7 @@ impl Inner {
             }
         });
         let response = while_it_moves(sender.send_request(request), &moved, self.limits.stall).await?;
-        self.answered(response).await
+        self.answered(response, whole).await
     }
 
     /// The request as HTTP/1.1 has it on the wire.
@@ -184,19 +193,18 @@ impl Inner {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection keeps waiting to fill packets");
         }
-        let Some(tls) = &self.tls else { return Ok(Box::new(stream)) };
+        let Some(trust) = &self.tls else { return Ok(Box::new(stream)) };
         let name = ServerName::try_from(host.to_owned()).map_err(|error| Failure::NotSent(error.to_string()))?;
-        match tokio::time::timeout(within, tls.connect(name, stream)).await {
+        match tokio::time::timeout(within, trust.connector().connect(name, stream)).await {
             Ok(Ok(stream)) => Ok(Box::new(stream)),
-            Ok(Err(error)) if distrusts(&error) => Err(Failure::Untrusted(format!(
-                "its certificate is not trusted ({error}); install the authority that signed it on this machine, or correct `store` in destinations.toml"
-            ))),
-            Ok(Err(error)) => Err(Failure::NotSent(format!("TLS could not be set up: {error}"))),
+            Ok(Err(error)) => Err(trust
+                .needs(&error, host)
+                .map_or_else(|| Failure::NotSent(format!("TLS could not be set up: {error}")), Failure::Unfit)),
             Err(_) => Err(late("setting up TLS")),
         }
     }
 
-    async fn answered(&self, response: Response<Incoming>) -> Result<HttpResponse, Failure> {
+    async fn answered(&self, response: Response<Incoming>, whole: bool) -> Result<HttpResponse, Failure> {
         if let Some(software) = response.headers().get(SERVER).and_then(|value| value.to_str().ok()) {
             self.software.get_or_init(|| plain(software));
         }
@@ -207,10 +215,23 @@ impl Inner {
             return Err(Failure::Answered(Answered::read(status.as_u16(), &words)));
         }
         Ok(response.map(|body| {
-            let lost = |error: hyper::Error| HttpError::new(HttpErrorKind::Unknown, Failure::Cut(in_words(&error)));
-            HttpResponseBody::new(body.map_err(lost))
+            let lost = |why| HttpError::new(HttpErrorKind::Unknown, Failure::Cut(why));
+            if whole {
+                let bounded = Limited::new(body, MOST_ANSWERED);
+                return HttpResponseBody::new(bounded.map_err(move |error| lost(error.to_string())));
+            }
+            HttpResponseBody::new(body.map_err(move |error| lost(in_words(&error))))
         }))
     }
+}
+
+/// Each space of a query as `%20`. Some stores check the signature over the query as it arrived, where the library's `+` is
+/// another letter; a `+` that was meant is `%2B`.
+fn with_plain_spaces(uri: &Uri) -> Option<Uri> {
+    uri.query().filter(|query| query.contains('+'))?;
+    uri.to_string()
+        .split_once('?')
+        .and_then(|(before, query)| format!("{before}?{}", query.replace('+', "%20")).parse().ok())
 }
 
 /// Waits for the answer as long as the request's bytes move, and then for as long again.
@@ -258,24 +279,16 @@ fn in_words(error: &hyper::Error) -> String {
 trait Line: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Line for T {}
 
-/// The authorities that this machine trusts: a store within the house is often signed by one of its own.
-fn trust() -> Result<TlsConnector, String> {
-    let found = rustls_native_certs::load_native_certs();
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(found.certs);
-    if roots.is_empty() {
-        return Err("this machine trusts no certificate authority; install `ca-certificates`".to_owned());
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn distrusts(error: &std::io::Error) -> bool {
-    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
-    matches!(cause, Some(rustls::Error::InvalidCertificate(_)))
+    #[test]
+    fn a_space_of_a_query_is_spelled_in_one_way_and_the_rest_is_left() {
+        let spelled = |uri: &'static str| with_plain_spaces(&Uri::from_static(uri)).map(|uri| uri.to_string());
+        let twice = spelled("https://store.example/b/a+b?prefix=in%2Fa+b%2Bc+d&max-keys=1");
+        assert_eq!(twice.as_deref(), Some("https://store.example/b/a+b?prefix=in%2Fa%20b%2Bc%20d&max-keys=1"));
+        assert_eq!(spelled("https://store.example/b/a+b?prefix=in%2F"), None);
+        assert_eq!(spelled("https://store.example/b/a+b"), None);
+    }
 }

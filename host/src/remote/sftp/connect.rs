@@ -59,16 +59,16 @@ impl Session {
         raw.set_timeout(LIBRARY_TIMER_SECONDS);
         let version = opening.within("the SFTP greeting", raw.init()).await?;
         let extensions: BTreeMap<_, _> = version.extensions.into_iter().collect();
-        let mut write_length = None;
+        let (mut write_length, mut read_length) = (None, None);
         if extensions.contains_key("limits@openssh.com") {
             let told = Limits::from(opening.within("the SFTP limits", raw.limits()).await?);
-            write_length = told.write_len;
+            (write_length, read_length) = (told.write_len, told.read_len);
             raw.set_limits(told);
         }
         let directory = opening.directory(&raw).await?;
         let facts = ServerFacts { banner, extensions, directory };
         ended_early.disarm();
-        Ok(Self::new(Sftp { raw, write_length }, line, facts, *limits))
+        Ok(Self::new(Sftp { raw, write_length, read_length }, line, facts, *limits))
     }
 }
 
@@ -202,8 +202,9 @@ impl Opening<'_> {
             Ok(names) => names.files.into_iter().next().ok_or_else(|| missing("cannot be resolved".to_owned()))?,
             Err(refusal) => return Err(missing(format!("cannot be resolved: {refusal}"))),
         };
-        if resolved.longname == ESCAPED || !resolved.filename.starts_with('/') {
-            return Err(missing(format!("resolves to {:?}, which is no absolute path in UTF-8", resolved.filename)));
+        let path = &resolved.filename;
+        if resolved.longname == ESCAPED || !path.starts_with('/') || path.chars().any(char::is_control) {
+            return Err(missing(format!("resolves to {path:?}, which is no absolute path in readable UTF-8")));
         }
         match self.answered("STAT", raw.stat(resolved.filename.clone())).await? {
             Ok(found) if found.attrs.permissions.is_some() && !found.attrs.is_dir() => {

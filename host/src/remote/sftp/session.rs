@@ -24,6 +24,8 @@ pub struct Sftp {
     pub(super) raw: RawSftpSession,
     /// The most data that the server takes in one write, where it tells.
     pub(super) write_length: Option<u64>,
+    /// The most that it returns in one answer, likewise.
+    pub(super) read_length: Option<u64>,
 }
 
 impl Session {
@@ -147,7 +149,7 @@ impl Session {
         self.request(extension, move |inner| async move {
             match inner.ask(inner.own.raw.extended(extension, data)).await? {
                 Packet::Status(status) if status.status_code == StatusCode::Ok => Ok(()),
-                Packet::Status(status) => Err(refused(&status)),
+                Packet::Status(status) => Err(inner.answered_no(&status).await),
                 _ => Err(inner.lost("the server answered with a packet of another kind").await),
             }
         })
@@ -173,13 +175,16 @@ impl Session {
 
 /// `SSH_FX_EOF`.
 pub(super) const END: u32 = 1;
+/// `SSH_FX_NO_CONNECTION` and `SSH_FX_CONNECTION_LOST`, which a gateway sends for a server behind it.
+const NO_CONNECTION: u32 = 6;
+const CONNECTION_LOST: u32 = 7;
 
 impl Inner {
     /// Waits for one answer and sorts its failure.
     pub(super) async fn ask<T>(&self, request: impl Future<Output = Result<T, SftpError>>) -> Result<T, RemoteError> {
         match request.await {
             Ok(answer) => Ok(answer),
-            Err(SftpError::Status(status)) => Err(refused(&status)),
+            Err(SftpError::Status(status)) => Err(self.answered_no(&status).await),
             // These two are raised before the request is queued.
             Err(SftpError::Limited(why)) => Err(RemoteError::NotSent { why }),
             Err(SftpError::UnexpectedBehavior(text)) if text == "session closed" => {
@@ -187,6 +192,16 @@ impl Inner {
                 Err(RemoteError::NotSent { why: self.line.cause().to_owned() })
             }
             Err(error) => Err(self.lost(&error.to_string()).await),
+        }
+    }
+
+    /// The server's no. Two of its codes are none: what stands behind the server may have done the request.
+    async fn answered_no(&self, status: &Status) -> RemoteError {
+        match refused(status) {
+            RemoteError::Refused { code: Some(NO_CONNECTION | CONNECTION_LOST), text } => {
+                self.lost(&format!("the server lost what stands behind it: {text}")).await
+            }
+            refusal => refusal,
         }
     }
 

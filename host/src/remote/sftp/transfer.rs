@@ -10,6 +10,7 @@ use futures::stream::{self, FuturesOrdered};
 use futures::{FutureExt, StreamExt};
 use russh_sftp::protocol::{FileAttributes, OpenFlags};
 use sha2::{Digest, Sha256 as Hasher};
+use tokio::time::Instant;
 
 use super::normalise::handle_length;
 use super::session::{END, Inner, Session};
@@ -59,7 +60,7 @@ impl Session {
     /// The digest and the length of a file's content, by reading it back; gives up past `most` bytes.
     pub async fn read_digest(&self, name: &str, most: u64) -> Result<(Sha256, u64), RemoteError> {
         let path = self.path(name);
-        self.run("READ", self.inner.limits.look, move |inner| async move {
+        self.run("READ", self.inner.limits.reading_back(), move |inner| async move {
             let handle = inner.ask(inner.own.raw.open(path, OpenFlags::READ, FileAttributes::empty())).await?.handle;
             let digest = inner.digest(&handle, most).await;
             inner.close_quietly(handle).await;
@@ -180,7 +181,9 @@ impl Inner {
         let mut content = Vec::new();
         while content.len() < most as usize {
             let left = u32::try_from(most as usize - content.len()).unwrap_or(u32::MAX);
-            let read = self.own.raw.read(handle, offset + content.len() as u64, left.min(READ_BYTES));
+            let told = self.own.read_length.and_then(|most| u32::try_from(most).ok()).unwrap_or(READ_BYTES);
+            let at_once = left.min(READ_BYTES).min(told.max(1));
+            let read = self.own.raw.read(handle, offset + content.len() as u64, at_once);
             match self.ask(read).await {
                 Ok(data) if data.data.is_empty() => break,
                 Ok(data) => content.extend_from_slice(&data.data),
@@ -193,6 +196,7 @@ impl Inner {
     }
 
     async fn digest(&self, handle: &str, most: u64) -> Result<(Sha256, u64), RemoteError> {
+        let began = Instant::now();
         let mut hash = Hasher::new();
         let mut bytes: u64 = 0;
         let mut pieces = stream::iter((0..=most).step_by(READ_BYTES as usize))
@@ -205,6 +209,7 @@ impl Inner {
             if piece.len() < READ_BYTES as usize {
                 break;
             }
+            self.limits.check_reading_back(began)?;
         }
         if bytes > most {
             return Err(RemoteError::Invalid { why: format!("the file is longer than {most} bytes") });

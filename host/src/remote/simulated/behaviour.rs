@@ -61,6 +61,10 @@ pub struct Behaviour {
     pub capacity_bytes: Option<usize>,
     /// Off: OPEN ignores EXCL and opens what exists, as rclone does.
     pub exclusive_create: bool,
+    /// Off: nothing tells a file from a directory, for permissions are optional in version 3.
+    pub permissions: bool,
+    /// The most that one READ returns.
+    pub read_bytes: u32,
 }
 
 impl Default for Behaviour {
@@ -79,6 +83,8 @@ impl Default for Behaviour {
             collects: None,
             capacity_bytes: None,
             exclusive_create: true,
+            permissions: true,
+            read_bytes: 261_120,
         }
     }
 }

@@ -17,7 +17,7 @@ use super::hooks::{Action, Fault, When};
 use super::operations::{Answer, Mode, Operation};
 use super::ssh::Line;
 
-const MAX_READ_BYTES: u32 = 261_120;
+const MAX_WRITE_BYTES: u64 = 261_120;
 
 pub struct Handler {
     pub(super) shared: Shared,
@@ -142,6 +142,9 @@ impl Handler {
             if reported.is_some() {
                 attributes.size = reported;
             }
+            if !self.shared.behaviour().permissions {
+                attributes.permissions = None;
+            }
             self.shared.took_effect(index);
             self.at(When::After, Action::Stat, &path).await?;
             Ok(attributes)
@@ -251,7 +254,7 @@ impl russh_sftp::server::Handler for Handler {
         let data = {
             let inside = locked(&file);
             let start = usize::try_from(offset).unwrap_or(usize::MAX);
-            let wanted = usize::try_from(length.min(MAX_READ_BYTES)).unwrap_or(usize::MAX);
+            let wanted = usize::try_from(length.min(self.shared.behaviour().read_bytes)).unwrap_or(usize::MAX);
             let rest = inside.bytes.get(start..).unwrap_or_default();
             rest.get(..wanted.min(rest.len())).unwrap_or_default().to_vec()
         };
@@ -396,8 +399,8 @@ impl russh_sftp::server::Handler for Handler {
             "limits@openssh.com" if self.shared.behaviour().limits => {
                 let limits = LimitsExtension {
                     max_packet_len: 262_144,
-                    max_read_len: u64::from(MAX_READ_BYTES),
-                    max_write_len: u64::from(MAX_READ_BYTES),
+                    max_read_len: self.shared.behaviour().read_bytes.into(),
+                    max_write_len: MAX_WRITE_BYTES,
                     max_open_handles: 100,
                 };
                 let data = russh_sftp::ser::to_bytes(&limits).map_err(bad)?.to_vec();

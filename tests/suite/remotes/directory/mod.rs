@@ -8,61 +8,61 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use uuid::Uuid;
-use waybill::job::evidence::{Answer, Evidence, PublishForm, Receipt};
-use waybill::job::model::Job;
-use waybill::job::status::{FailureReason, Status};
-use waybill_tests::{House, Plan};
+use waybill::job::evidence::PublishForm;
 
-const OCCUPIED: (Status, Option<FailureReason>) = (Status::Failed, Some(FailureReason::FinalNameOccupied));
-const NOT_DELIVERED: (Status, Option<FailureReason>) = (Status::Failed, Some(FailureReason::NotDelivered));
-const DELIVERED: (Status, Option<FailureReason>) = (Status::Completed, None);
-const UNKNOWN: (Status, Option<FailureReason>) = (Status::OutcomeUnknown, None);
+use super::place::{Before, Fresh, Place};
 
-/// A house before a directory.
-struct Outbox {
-    house: House,
-    path: PathBuf,
+/// A directory of the test's own.
+pub struct Directory {
+    pub path: PathBuf,
     _around: TempDir,
 }
 
-impl Outbox {
-    async fn new(plan: Plan) -> anyhow::Result<Self> {
-        let around = tempfile::tempdir()?;
-        let path = around.path().join("outbox");
-        std::fs::create_dir(&path)?;
-        let house = House::at(&format!("path = '{}'", path.display()), plan).await?;
-        Ok(Self { house, path, _around: around })
+impl Directory {
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+impl Place for Directory {
+    fn lines(&self) -> String {
+        format!("path = '{}'", self.path.display())
     }
 
     fn names(&self) -> anyhow::Result<Vec<String>> {
         names(&self.path)
     }
 
-    fn file(&self, name: &str) -> PathBuf {
-        self.path.join(name)
+    fn read(&self, name: &str) -> anyhow::Result<Option<Vec<u8>>> {
+        match std::fs::read(self.file(name)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            read => Ok(Some(read?)),
+        }
     }
 
-    async fn evidence(&self, job: Uuid) -> anyhow::Result<Vec<Evidence>> {
-        crate::delivery::evidence(&self.house.events(job).await?)
-    }
-
-    /// What was answered to the publish; none if it was never sent.
-    async fn published(&self, job: Uuid) -> anyhow::Result<Option<(PublishForm, Answer)>> {
-        Ok(self.evidence(job).await?.into_iter().find_map(|one| match one {
-            Evidence::Publish { form, answer } => Some((form, answer)),
-            _ => None,
-        }))
-    }
-
-    async fn receipt(&self, job: Uuid) -> anyhow::Result<Receipt> {
-        let receipt = self.evidence(job).await?.into_iter().rev().find_map(|one| match one {
-            Evidence::Receipt(receipt) => Some(receipt),
-            _ => None,
-        });
-        receipt.ok_or_else(|| anyhow::anyhow!("no receipt is on record"))
+    fn write(&self, name: &str, content: &[u8]) -> anyhow::Result<()> {
+        Ok(std::fs::write(self.file(name), content)?)
     }
 }
+
+impl Fresh for Directory {
+    const FORM: PublishForm = PublishForm::Link;
+
+    async fn fresh() -> anyhow::Result<Self> {
+        let around = tempfile::tempdir()?;
+        let path = around.path().join("outbox");
+        std::fs::create_dir(&path)?;
+        Ok(Self { path, _around: around })
+    }
+
+    /// As one place, whatever path led to it; names are compared without case.
+    fn on_record(&self) -> anyhow::Result<(String, String)> {
+        Ok(("file://".to_owned(), std::fs::canonicalize(&self.path)?.to_string_lossy().to_lowercase()))
+    }
+}
+
+/// A house before a directory.
+type Outbox = Before<Directory>;
 
 fn names(directory: &Path) -> anyhow::Result<Vec<String>> {
     let mut names = std::fs::read_dir(directory)?
@@ -72,10 +72,6 @@ fn names(directory: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-fn mode(path: &Path) -> anyhow::Result<u32> {
+pub fn mode(path: &Path) -> anyhow::Result<u32> {
     Ok(std::fs::metadata(path)?.permissions().mode() & 0o777)
-}
-
-fn stands(job: &Job) -> (Status, Option<FailureReason>) {
-    (job.status, job.failure_reason)
 }

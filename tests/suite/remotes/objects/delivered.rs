@@ -1,51 +1,12 @@
-//! Whole deliveries into a bucket.
+//! Deliveries that only a bucket knows: many blocks in one request, or too many; a store that replaces; keys and addresses that are wrong.
 
-use waybill::job::evidence::{Answer, Evidence, PublishForm};
-use waybill::job::facts::Found;
-use waybill::job::status::{EventKind, Status};
+use waybill::remote::SessionLimits;
+use waybill_tests::certificates::Authority;
 use waybill_tests::object_store::{ACCESS_KEY, Manners, SECRET_KEY};
-use waybill_tests::{House, ObjectStore, Plan, wait};
+use waybill_tests::{House, ObjectStore, Plan};
 
-use super::{Bucket, DELIVERED, NOT_DELIVERED, OCCUPIED, key, stands};
-use crate::delivery::kinds;
-
-#[tokio::test]
-async fn del_01_fen_09_an_object_is_created_whole_by_one_request_after_the_fence() -> anyhow::Result<()> {
-    let bucket = Bucket::new(Plan::default()).await?;
-    let (_worker, _dispatcher) = (bucket.house.worker().await?, bucket.house.dispatcher().await?);
-    let id = bucket.house.create().await?;
-    let job = bucket.house.until_ended(id).await?;
-    let events = bucket.house.events(id).await?;
-    assert_eq!(stands(&job), DELIVERED, "{events:?}");
-    assert_eq!(
-        kinds(&events),
-        [EventKind::Claimed, EventKind::DeliveryAuthorized, EventKind::PublishIntended, EventKind::Finished]
-    );
-    let evidence = bucket.evidence(id).await?;
-    let [
-        Evidence::Baseline { look, .. },
-        Evidence::Publish { form: PublishForm::CreateWhole, answer: Answer::Acknowledged },
-        Evidence::Receipt(receipt),
-    ] = evidence.as_slice()
-    else {
-        panic!("unexpected evidence: {evidence:?}");
-    };
-    assert_eq!(look.found, Found::Absent);
-    assert_eq!(receipt.conclusion.as_deref(), Some("checksum"));
-
-    let expected = job.expected.ok_or_else(|| anyhow::anyhow!("no expected file"))?;
-    assert_eq!(bucket.store.keys(), [key(id)], "scratch objects stay");
-    let delivered = bucket.store.content(&key(id)).unwrap_or_default();
-    assert_eq!(u64::try_from(delivered.len())?, expected.bytes);
-    assert_eq!(String::from_utf8(delivered)?.lines().count(), 101, "a header and the tenant's hundred rows");
-    let puts = bucket.store.asked("PUT", &House::final_name(id));
-    assert!(matches!(&puts[..], [put] if put.conditional && put.status == Some(200)), "{puts:?}");
-
-    let place: (String, String) =
-        sqlx::query_as("SELECT endpoint, directory FROM final_names").fetch_one(&bucket.house.admin).await?;
-    assert_eq!(place, (format!("{}/deliveries", bucket.store.url()), "/in".to_owned()));
-    Ok(())
-}
+use super::Bucket;
+use crate::remotes::place::{DELIVERED, NOT_DELIVERED, handed_back, stands};
 
 #[tokio::test]
 async fn a_file_of_many_blocks_arrives_as_it_was_built() -> anyhow::Result<()> {
@@ -61,27 +22,36 @@ async fn a_file_of_many_blocks_arrives_as_it_was_built() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn del_02_an_occupied_name_in_a_bucket_ends_the_original_and_nothing_is_written() -> anyhow::Result<()> {
-    let bucket = Bucket::new(Plan::default()).await?;
-    let id = bucket.house.create().await?;
-    bucket.store.put(&key(id), b"somebody else's");
+async fn a_file_larger_than_one_request_carries_is_refused_before_the_fence_and_nothing_of_it_is_sent()
+-> anyhow::Result<()> {
+    assert_eq!(SessionLimits::default().largest_object, 5 << 30, "S3's own bound");
+    let limits = SessionLimits { largest_object: 1000, ..SessionLimits::default() };
+    let bucket = Bucket::new(Plan { limits, ..Plan::default() }).await?;
     let (_worker, _dispatcher) = (bucket.house.worker().await?, bucket.house.dispatcher().await?);
-    assert_eq!(stands(&bucket.house.until_ended(id).await?), OCCUPIED);
-    assert_eq!(bucket.store.content(&key(id)).as_deref(), Some(&b"somebody else's"[..]));
-    assert_eq!(bucket.store.asked("PUT", ""), []);
+    let id = bucket.house.create().await?;
+    let job = bucket.house.until_ended(id).await?;
+    assert_eq!(stands(&job), NOT_DELIVERED);
+    let bytes = job.expected.map_or(0, |expected| expected.bytes);
+    let words =
+        format!("the file has {bytes} bytes, and one request to this store carries at most 1000; have less put");
+    let evidence = serde_json::to_string(&bucket.evidence(id).await?)?;
+    assert!(bytes > 1000 && evidence.contains(&words), "{evidence}");
+    assert_eq!((job.publish_intended_at, bucket.published(id).await?), (None, None));
+    assert_eq!(bucket.place.asked("PUT", &House::final_name(id)), []);
+    assert_eq!(bucket.place.keys(), [""; 0]);
     Ok(())
 }
 
 #[tokio::test]
 async fn del_05_a_store_that_replaces_all_the_same_is_never_delivered_to() -> anyhow::Result<()> {
     let bucket = Bucket::new(Plan::default()).await?;
-    bucket.store.set_manners(Manners { keeps_condition: false, ..Manners::default() });
+    bucket.place.set_manners(Manners { keeps_condition: false, ..Manners::default() });
     let (_worker, _dispatcher) = (bucket.house.worker().await?, bucket.house.dispatcher().await?);
     let id = bucket.house.create().await?;
     assert_eq!(stands(&bucket.house.until_ended(id).await?), NOT_DELIVERED);
     assert_eq!(bucket.published(id).await?, None, "it was never sent");
-    assert_eq!(bucket.store.asked("PUT", &House::final_name(id)), []);
-    assert_eq!(bucket.store.keys(), [""; 0], "scratch objects stay");
+    assert_eq!(bucket.place.asked("PUT", &House::final_name(id)), []);
+    assert_eq!(bucket.place.keys(), [""; 0], "scratch objects stay");
     let attention: bool = sqlx::query_scalar("SELECT attention_since IS NOT NULL FROM destinations")
         .fetch_one(&bucket.house.admin)
         .await?;
@@ -92,35 +62,22 @@ async fn del_05_a_store_that_replaces_all_the_same_is_never_delivered_to() -> an
 #[tokio::test]
 async fn del_08_a_bucket_or_key_that_is_wrong_is_told_without_a_secret_and_nothing_is_written() -> anyhow::Result<()> {
     let store = ObjectStore::start().await?;
+    let unknown = Authority::new("somebody's authority")?.signed(&["localhost"])?;
+    let untrusted = ObjectStore::start_secure(unknown.serving()?).await?;
+    let gone = Manners { has_bucket: false, ..Manners::default() };
     let unreachable = store.place().replace(&store.url(), "http://127.0.0.1:1");
     let other_key = store.place().replace("access_key'", "secret_key'");
     for (place, manners, sentence, attention) in [
-        (store.place(), Manners { has_bucket: false, ..Manners::default() }, "it has no bucket", true),
+        (store.place(), gone, "it has no bucket", true),
         (other_key, Manners::default(), "it does not accept the access key", true),
         (unreachable, Manners::default(), "cannot be reached", false),
+        (untrusted.place(), Manners::default(), "`ca_file`", true),
     ] {
         store.set_manners(manners);
-        let house = House::at(&place, Plan::default()).await?;
-        let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
-        let id = house.create().await?;
-        let why = wait::until("the job to be handed back", async || {
-            let events = house.events(id).await?;
-            let released = events.into_iter().find(|event| event.kind == EventKind::ReleasedByWorker);
-            Ok(released.map(|event| event.detail.unwrap_or_default().to_string()))
-        })
-        .await?;
+        let why = handed_back(&place, attention).await?;
         assert!(why.contains(sentence) && !why.contains(ACCESS_KEY) && !why.contains(SECRET_KEY), "{why}");
-        let attended: bool = wait::until("the destination to be marked", async || {
-            let (attention, paused): (bool, bool) =
-                sqlx::query_as("SELECT attention_since IS NOT NULL, pause_failures > 0 FROM destinations")
-                    .fetch_one(&house.admin)
-                    .await?;
-            Ok((attention || paused).then_some(attention))
-        })
-        .await?;
-        assert_eq!(attended, attention, "{why}");
-        assert_eq!(house.job(id).await?.status, Status::Queued);
         assert_eq!(store.asked("PUT", ""), []);
     }
+    assert_eq!(untrusted.log(), [], "a request was sent to whom nobody vouches for");
     Ok(())
 }

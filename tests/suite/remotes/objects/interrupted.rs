@@ -1,16 +1,14 @@
-//! A create whose answer is missing, wrong, or comes from a line that repeats; and a file that appears before it.
+//! A create whose answer is missing, wrong, or comes from a line that repeats.
 
 use uuid::Uuid;
 use waybill::job::evidence::{Answer, PublishForm};
 use waybill::job::status::Status;
 use waybill::upkeep::Looked;
 use waybill_tests::object_store::Fault;
-use waybill_tests::proxy::{self, Moment};
-use waybill_tests::sftp_server::Gate;
-use waybill_tests::{House, Plan, Proxy};
+use waybill_tests::{House, Plan};
 
-use super::{Bucket, UNKNOWN, key, stands};
-use crate::delivery::LONG;
+use super::{Bucket, key};
+use crate::remotes::place::{UNKNOWN, stands};
 
 /// A job whose one PUT of its final name breaks so, taken to its end. An earlier job has shown what the store keeps.
 async fn broken(fault: Fault) -> anyhow::Result<(Bucket, Uuid)> {
@@ -19,11 +17,11 @@ async fn broken(fault: Fault) -> anyhow::Result<(Bucket, Uuid)> {
     bucket.house.until_ended(bucket.house.create().await?).await?;
     dispatcher.stop().await?;
     let id = bucket.house.create().await?;
-    bucket.store.once("PUT", &House::final_name(id), fault);
+    bucket.place.once("PUT", &House::final_name(id), fault);
     let _dispatcher = bucket.house.dispatcher().await?;
     let job = bucket.house.until_ended(id).await?;
     assert_eq!(stands(&job), UNKNOWN, "{fault:?}");
-    let puts = bucket.store.asked("PUT", &House::final_name(id));
+    let puts = bucket.place.asked("PUT", &House::final_name(id));
     assert_eq!(puts.len(), 1, "a create was repeated: {puts:?}");
     Ok((bucket, id))
 }
@@ -41,7 +39,7 @@ async fn fen_09_a_create_that_was_done_and_not_answered_is_unknown_until_a_later
         assert!(matches!(&published, Some((PublishForm::CreateWhole, Answer::Unanswered { .. }))), "{published:?}");
         assert_eq!(looked(&bucket, id).await?, [Looked::Reconciled(Status::Completed)]);
         assert_eq!(bucket.receipt(id).await?.conclusion.as_deref(), Some("interrupted"), "the worker's own receipt");
-        assert_eq!(bucket.store.asked("PUT", &House::final_name(id)).len(), 1, "it was sent again");
+        assert_eq!(bucket.place.asked("PUT", &House::final_name(id)).len(), 1, "it was sent again");
     }
     Ok(())
 }
@@ -53,8 +51,8 @@ async fn fen_09_a_create_that_was_not_done_and_not_answered_stays_unknown_and_is
         let published = bucket.published(id).await?;
         assert!(matches!(&published, Some((PublishForm::CreateWhole, Answer::Unanswered { .. }))), "{published:?}");
         assert_eq!(looked(&bucket, id).await?, [Looked::Open]);
-        assert_eq!(bucket.store.content(&key(id)), None);
-        assert_eq!(bucket.store.asked("PUT", &House::final_name(id)).len(), 1, "it was sent again");
+        assert_eq!(bucket.place.content(&key(id)), None);
+        assert_eq!(bucket.place.asked("PUT", &House::final_name(id)).len(), 1, "it was sent again");
     }
     Ok(())
 }
@@ -66,25 +64,6 @@ async fn del_03_a_create_that_took_effect_and_was_answered_exists_already_is_not
     let published = bucket.published(id).await?;
     assert!(matches!(&published, Some((_, Answer::Refused { code: Some(11), .. }))), "{published:?}");
     assert_eq!(looked(&bucket, id).await?, [Looked::Open], "a refusal was taken for proof");
-    assert!(bucket.store.content(&key(id)).is_some());
-    Ok(())
-}
-
-#[tokio::test]
-async fn del_04_a_file_that_appears_in_a_bucket_before_the_create_is_not_replaced() -> anyhow::Result<()> {
-    let bucket = Bucket::new(Plan { renew_every: LONG, watch_stop_every: None, ..Plan::default() }).await?;
-    let line = Proxy::before(&bucket.house.database)?;
-    let gate = Gate::default();
-    let _held = line.at("intend_publish", proxy::Fault::hold(Moment::After, gate.clone()));
-    let (_worker, _dispatcher) = (bucket.house.worker_on(&line).await?, bucket.house.dispatcher().await?);
-    let id = bucket.house.create().await?;
-    gate.reached().await?;
-    assert_eq!(bucket.store.content(&key(id)), None, "the final name is there before the fence was answered");
-    bucket.store.put(&key(id), b"a paused upload that landed late");
-    gate.open();
-    assert_eq!(stands(&bucket.house.until_ended(id).await?), UNKNOWN);
-    let published = bucket.published(id).await?;
-    assert!(matches!(&published, Some((_, Answer::Refused { code: Some(11), .. }))), "{published:?}");
-    assert_eq!(bucket.store.content(&key(id)).as_deref(), Some(&b"a paused upload that landed late"[..]));
+    assert!(bucket.place.content(&key(id)).is_some());
     Ok(())
 }

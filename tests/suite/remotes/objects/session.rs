@@ -5,33 +5,19 @@ use std::sync::Arc;
 use waybill::job::contract::Contract;
 use waybill::job::evidence::{Answer, PublishForm};
 use waybill::job::facts::Found;
-use waybill::job::names::NamePattern;
-use waybill::remote::{
-    Endpoint, ObjectsEndpoint, RemoteError, ScratchNames, SecretRef, Session, SessionLimits, StoreAddress, choose_form,
-    look, prove,
-};
+use waybill::remote::{Endpoint, RemoteError, Session, SessionLimits, choose_form, look, prove};
 use waybill_tests::ObjectStore;
-use waybill_tests::object_store::{BUCKET, Fault, Manners, REGION};
+use waybill_tests::object_store::{Fault, Manners};
 
+use super::{endpoint, scratch};
 use crate::remote::{PATIENCE, Record, built, names as names_of, writer};
 
-fn endpoint(store: &ObjectStore, prefix: &str) -> Endpoint {
-    Endpoint::Objects(ObjectsEndpoint {
-        address: StoreAddress::parse(&store.url()).unwrap(),
-        region: REGION.to_owned(),
-        bucket: BUCKET.to_owned(),
-        prefix: prefix.to_owned(),
-        access_key: SecretRef::StoreKeyFile(store.key_file("access_key")),
-        secret_key: SecretRef::StoreKeyFile(store.key_file("secret_key")),
-    })
-}
-
 async fn session(store: &ObjectStore, prefix: &str) -> anyhow::Result<Session> {
-    Ok(Session::connect(&endpoint(store, prefix), &SessionLimits::default()).await?)
+    Ok(Session::connect(&of(store, prefix), &SessionLimits::default()).await?)
 }
 
-fn scratch() -> anyhow::Result<ScratchNames> {
-    Ok(ScratchNames::mint(&NamePattern::parse(".{attempt}.part")?, "k.csv")?)
+fn of(store: &ObjectStore, prefix: &str) -> Endpoint {
+    endpoint(&store.url(), store.key_files(), prefix, None)
 }
 
 #[tokio::test]
@@ -120,7 +106,7 @@ async fn absent_not_visible_and_a_bucket_that_is_gone_are_told_apart() -> anyhow
 
     store.set_manners(Manners { may_list: false, ..Manners::default() });
     assert!(matches!(session.stat("k.csv").await?, Found::NotVisible { .. }));
-    let hidden = Session::connect(&endpoint(&store, ""), &SessionLimits::default()).await?;
+    let hidden = Session::connect(&of(&store, ""), &SessionLimits::default()).await?;
     assert!(hidden.stat("in/empty.csv").await.is_ok(), "who may not list may still deliver");
 
     // A HEAD of what is in no bucket finds nothing, and proves nothing.
@@ -149,5 +135,18 @@ async fn fen_09_a_create_that_is_not_answered_ends_the_session_and_is_the_only_o
     let sending = writer.outcome(PATIENCE).await;
     assert!(matches!(sending.publish, Some((PublishForm::CreateWhole, Answer::Unanswered { .. }))), "{sending:?}");
     assert_eq!(store.asked("PUT", "k.csv").len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_one_request_cannot_carry_is_not_begun() -> anyhow::Result<()> {
+    let store = ObjectStore::start().await?;
+    let limits = SessionLimits { largest_object: 3, ..SessionLimits::default() };
+    let session = Session::connect(&of(&store, ""), &limits).await?;
+    session.create("fits.csv", b"123".to_vec()).await?;
+    let refused = session.create("k.csv", b"1234".to_vec()).await.expect_err("it is too large");
+    assert!(!refused.may_exist && matches!(refused.error, RemoteError::NotSent { .. }), "{refused:?}");
+    assert_eq!(store.asked("PUT", "k.csv"), []);
+    assert!(session.is_usable());
     Ok(())
 }

@@ -9,17 +9,14 @@ use anyhow::Context as _;
 use sha2::Digest as _;
 
 use super::steps::Fault;
+use crate::cli::plugin::cached;
 use crate::job::facts::Sha256;
 
 /// Digits of the lock file's digest in the directory's name.
 const DIGITS: usize = 16;
 
-#[expect(clippy::disallowed_methods, reason = "an author's own cache directory is no setting of the host")]
 pub(super) fn default_directory() -> anyhow::Result<PathBuf> {
-    let named = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")));
-    let cache = cache.context("there is no home directory for the tools; name one with --tools")?;
-    Ok(cache.join("waybill").join("tools"))
+    cached::directory("tools").context("there is no home directory for the tools; name one with --tools")
 }
 
 /// The tools for a lock file. `install` fills an empty directory where they are not there yet.

@@ -22,6 +22,22 @@ fn look(at: &str, found: Found, sha256: Option<Sha256>) -> Listing {
     Listing { at: at.to_owned(), found, sha256, hashed_by: None }
 }
 
+#[test]
+fn a_server_that_tells_no_kinds_shows_files_and_a_directory_is_none() {
+    let known = FileFacts { name: "contacts.csv".to_owned(), bytes: 7, sha256: Sha256([7; 32]) };
+    for (kind, size) in [
+        ("file", Compared::Same),
+        ("unknown", Compared::Same),
+        ("directory", Compared::Different),
+        ("other", Compared::Different),
+    ] {
+        let Found::Present(seen) = entry(Some(7), None) else { panic!("it is there") };
+        let found = Found::Present(Entry { kind: kind.to_owned(), ..seen });
+        let look = Listing { at: "contacts.csv".to_owned(), found, sha256: None, hashed_by: None };
+        assert_eq!(likeness(&known, &look).size, size, "{kind}");
+    }
+}
+
 fn entry(bytes: Option<u64>, modified: Option<u64>) -> Found {
     Found::Present(Entry { name: "contacts.csv".to_owned(), kind: "file".to_owned(), bytes, modified })
 }
