@@ -210,11 +210,8 @@ fn refuse_inline_secrets(document: &Document<'_>) -> Result<(), DocumentError> {
 }
 
 fn destination(one: WrittenDestination, at: &At<'_>, shared: &Shared<'_>) -> Result<Destination, DocumentError> {
-    if one.name.trim().is_empty() {
-        return Err(at.fault(&["name"], "`name` is empty; say it"));
-    }
-    if one.name.chars().any(char::is_control) {
-        return Err(at.fault(&["name"], "`name` is for lists, and so one line without tabs"));
+    if one.name.trim().is_empty() || one.name.chars().any(char::is_control) {
+        return Err(at.fault(&["name"], "`name` is for lists: it is one line without tabs, and not empty"));
     }
     let written = endpoint::Written {
         host: one.host,
