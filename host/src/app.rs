@@ -69,6 +69,10 @@ impl Embedded {
 const HOLD: Duration = Duration::from_secs(30);
 /// How often wake-ups are looked for without a hint, which bounds how late a delayed one is.
 const POLL: Duration = Duration::from_secs(1);
+/// Between the two looks at the partners directory before a host begins, at most.
+const LONGEST_GAP: Duration = Duration::from_secs(2);
+/// How long connections may take to close; what is left then is closed by the process's end.
+const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 
 /// One pool of one role, for a command.
 pub async fn connect(config: &Config, embedded: bool, role: Role) -> anyhow::Result<Pool> {
@@ -137,7 +141,12 @@ impl Host {
         let plugins = Plugins::open(&PluginSettings { cache_dir: data.join("compiled") })?;
         let registry = Registry::default();
         let partners = config.directories.partners.clone();
-        let registrar = Registrar::new(worker_pool.clone(), plugins, partners.clone(), registry.clone());
+        let register_every = Duration::from_secs(config.plugins.every_seconds);
+        let registrar = Registrar::new(worker_pool.clone(), plugins, partners.clone(), registry.clone())
+            .looking_every(register_every);
+        // A host may be started while somebody copies a bundle, so what lies there is looked at twice now too.
+        registrar.run_once().await?;
+        tokio::time::sleep(register_every.min(LONGEST_GAP)).await;
         let registered = registrar.run_once().await?;
         let summary = summary(&registry, &registered, &partners);
         let name = worker_name();
@@ -185,7 +194,7 @@ impl Host {
             pools: vec![worker_pool, keeper_pool, dispatcher_pool, recovery_pool, reconciler_pool],
             shutdown,
             grace: config.worker.shutdown(),
-            register_every: Duration::from_secs(config.plugins.every_seconds),
+            register_every,
             dispatch_every: Duration::from_millis(config.dispatcher.poll_milliseconds),
             recover_every: Duration::from_secs(config.recovery.every_seconds),
             reconcile_every: Duration::from_secs(config.reconciler.every_seconds),
@@ -199,7 +208,7 @@ impl Host {
         self.summary.clone()
     }
 
-    /// Runs until the shutdown. True if nothing was under way at its end.
+    /// Runs until the shutdown, and after it no longer than the grace. True if nothing was under way at its end.
     pub async fn run(self) -> bool {
         let signal = upkeep::Signal::default();
         let registering =
@@ -211,13 +220,13 @@ impl Host {
             upkeep::keep("recovery", self.recover_every, &signal, &self.shutdown, || self.recovery.run_once());
         let reconciling =
             upkeep::keep("reconciler", self.reconcile_every, &signal, &self.shutdown, || self.reconciler.run_once());
+        let duties = async { tokio::join!(registering, dispatching, recovering, reconciling, sweeping) };
+        let keeping = upkeep::within(&self.shutdown, self.grace, duties);
         let working = self.worker.run(self.shutdown.clone(), self.grace);
-        let ((), (), (), (), (), ended) =
-            tokio::join!(registering, dispatching, recovering, reconciling, sweeping, working);
-        for pool in self.pools {
-            pool.close().await;
-        }
-        ended
+        let (kept, ended) = tokio::join!(keeping, working);
+        let closing = futures::future::join_all(self.pools.iter().map(Pool::close));
+        let closed = tokio::time::timeout(CLOSE_WITHIN, closing).await.is_ok();
+        kept && ended && closed
     }
 }
 

@@ -222,6 +222,7 @@ impl House {
         let registry = Registry::default();
         let registrar = registrar(&database, &directory.path().join("partners"), &compiled(), &registry).await?;
         let turn = compiling().await?;
+        registrar.run_once().await?;
         for registered in registrar.run_once().await? {
             if let Registered::Refused { why, .. } = registered {
                 anyhow::bail!("{why}");

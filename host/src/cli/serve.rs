@@ -1,5 +1,6 @@
 //! `waybill serve`: this host, until a signal.
 
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::Ended;
@@ -19,14 +20,26 @@ impl Serve {
     pub async fn run(self, config: Config, embedded: bool, output: &Output) -> anyhow::Result<Ended> {
         let Self {} = self;
         let mut config = config;
+        let shutdown = CancellationToken::new();
+        // From the beginning: a first start compiles, and may be told to end before it is done.
+        let signals = tokio::spawn(signals(Signals::install()?, shutdown.clone()));
         let private = if embedded { Some(app::start_embedded(&config).await?) } else { None };
         if let Some(private) = &private {
             config.database.url = Some(private.url());
         }
-        let shutdown = CancellationToken::new();
-        let host = Host::start(&config, shutdown.clone()).await?;
+        let host = tokio::select! {
+            biased;
+            () = shutdown.cancelled() => None,
+            host = Host::start(&config, shutdown.clone()) => Some(host?),
+        };
+        let Some(host) = host else {
+            if let Some(private) = private {
+                private.stop().await?;
+            }
+            output.say("stopped before it was ready; nothing is under way")?;
+            return Ok(Ended::Done);
+        };
         output.say(&host.summary())?;
-        let signals = tokio::spawn(signals(shutdown.clone()));
         let ended = match private {
             None => host.run().await,
             Some(mut private) => {
@@ -47,16 +60,27 @@ impl Serve {
         if ended {
             output.say("stopped; nothing is under way")?;
         } else {
-            output.say("stopped at the bound with deliveries under way; recovery settles what they did")?;
+            output.say("stopped at the bound with work under way; recovery settles what it did")?;
         }
         Ok(Ended::Done)
     }
 }
 
+/// What asks a process to end.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn install() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+}
+
 /// The first signal asks for a graceful stop, the second ends the process.
-async fn signals(shutdown: CancellationToken) -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+async fn signals(signals: Signals, shutdown: CancellationToken) {
+    let Signals { mut terminate, mut interrupt } = signals;
     for first in [true, false] {
         tokio::select! {
             _ = terminate.recv() => {}

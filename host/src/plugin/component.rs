@@ -13,8 +13,6 @@ use super::worlds::wasi;
 
 /// The package that plugins are written against.
 pub(super) const PACKAGE: &str = "waybill:partner";
-/// Larger files are refused before they are read into a compiler. Python guests, the largest seen, have 18 MiB.
-pub(super) const MOST_BYTES: u64 = 64 << 20;
 
 /// The versions of it that this host serves, each by an adapter of its own. A plugin says in its imports which one it
 /// was built for.

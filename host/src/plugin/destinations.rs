@@ -210,8 +210,8 @@ fn refuse_inline_secrets(document: &Document<'_>) -> Result<(), DocumentError> {
 }
 
 fn destination(one: WrittenDestination, at: &At<'_>, shared: &Shared<'_>) -> Result<Destination, DocumentError> {
-    if one.name.trim().is_empty() {
-        return Err(at.fault(&["name"], "`name` is empty; say it"));
+    if one.name.trim().is_empty() || one.name.chars().any(char::is_control) {
+        return Err(at.fault(&["name"], "`name` is for lists: it is one line without tabs, and not empty"));
     }
     let written = endpoint::Written {
         host: one.host,
@@ -456,6 +456,8 @@ mod tests {
             (ONE.replace("key_file = 'id'\n", ""), 6, "one of key_file"),
             (format!("{ONE}password_env = 'hunter2'\n"), 6, "keep one"),
             (ONE.replace("host_keys = ['ssh-ed25519 AAAA']", "host_keys = []"), 8, "ssh-keyscan"),
+            (ONE.replace("'Acme production'", "\"hunter2\\nready\""), 3, "one line"),
+            (ONE.replace("'Acme production'", "\"hunter2\\u0000\""), 3, "U+0000"),
             (format!("{ONE}port = 'hunter2'\n"), 10, "u16"),
             (format!("{ONE}usr = 'x'\n"), 10, "did you mean `user`"),
             (format!("{ONE}{second}"), 11, "give each its own"),

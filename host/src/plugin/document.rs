@@ -2,6 +2,8 @@
 //!
 //! The text of a value never enters a message of a document that may hold a secret by mistake.
 
+use std::ops::Range;
+
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -32,7 +34,11 @@ impl<'t> Document<'t> {
             line: line_at(text, error.span().map_or(0, |span| span.start)),
             what: format!("this is not TOML: {}", one_line(error.message())),
         })?;
-        Ok(Self { file, text, tree, quotes_values })
+        let document = Self { file, text, tree, quotes_values };
+        match refused_in(document.tree.get_ref(), false) {
+            Some((offset, what)) => Err(document.at_offset(offset, what)),
+            None => Ok(document),
+        }
     }
 
     /// Reads the document into its type.
@@ -47,6 +53,16 @@ impl<'t> Document<'t> {
     /// A fault at the value under a path of keys and array positions, or at the nearest part of it that exists.
     pub(super) fn fault(&self, path: &[&str], what: impl Into<String>) -> DocumentError {
         self.at_offset(self.offset_of(path), what.into())
+    }
+
+    /// Where the value under a path of keys is written.
+    pub(super) fn span(&self, path: &[&str]) -> Option<Range<usize>> {
+        let (last, tables) = path.split_last()?;
+        let table = tables.iter().try_fold(self.tree.get_ref(), |table, key| match entry(table, key)?.get_ref() {
+            DeValue::Table(inner) => Some(inner),
+            _ => None,
+        });
+        Some(entry(table?, last)?.span())
     }
 
     /// The top level of the document.
@@ -74,6 +90,42 @@ impl<'t> Document<'t> {
         }
         value.span().start
     }
+}
+
+/// The tables whose values are for the plugins, such as a delimiter: of control characters only U+0000 is refused there.
+const FREE: [&str; 2] = ["options", "settings"];
+
+/// Where a key or a value has a character that it may not have, and what to do. U+0000 is in no value that PostgreSQL holds;
+/// of the other control characters only tabs and ends of lines mean something in what is written here.
+fn refused_in(table: &DeTable<'_>, free: bool) -> Option<(usize, String)> {
+    table.iter().find_map(|(key, value)| {
+        let name: &str = key.get_ref();
+        if let Some(control) = name.chars().find(|character| character.is_control()) {
+            return Some((key.span().start, refusal("this key", control)));
+        }
+        refused_value(value, free || FREE.contains(&name))
+    })
+}
+
+fn refused_value(value: &Spanned<DeValue<'_>>, free: bool) -> Option<(usize, String)> {
+    let allowed = |character: char| match character {
+        '\0' => false,
+        '\t' | '\n' | '\r' => true,
+        other => free || !other.is_control(),
+    };
+    match value.get_ref() {
+        DeValue::String(text) => {
+            let control = text.chars().find(|character| !allowed(*character))?;
+            Some((value.span().start, refusal("this value", control)))
+        }
+        DeValue::Array(array) => array.iter().find_map(|value| refused_value(value, free)),
+        DeValue::Table(table) => refused_in(table, free),
+        _ => None,
+    }
+}
+
+fn refusal(what: &str, control: char) -> String {
+    format!("{what} has the control character U+{:04X}; take it out", u32::from(control))
 }
 
 fn entry<'a, 't>(table: &'a DeTable<'t>, key: &str) -> Option<&'a Spanned<DeValue<'t>>> {
@@ -167,6 +219,22 @@ mod tests {
             error.to_string(),
             "a.toml line 2: the key `publishes_hole` is not known here; did you mean `publishes_whole`?"
         );
+    }
+
+    #[test]
+    fn plg_02_a_control_character_is_refused_with_its_line_and_what_it_is_in() {
+        let fault = |text: &str| Document::parse("a.toml", text, false).err().map(|error| (error.line, error.what));
+        for (text, line, part) in [
+            ("a = 1\nname = \"a\\u0000\"", 2, "this value has the control character U+0000"),
+            ("a = 1\n[options]\ndelimiter = \"\\u0000\"", 3, "U+0000"),
+            ("[[destination]]\na = [1, { b = \"\\u001b[2J\" }]", 2, "U+001B"),
+            ("a = 1\n\"b\\u0007\" = 1", 2, "this key has the control character U+0007"),
+        ] {
+            let (at, what) = fault(text).unwrap();
+            assert!(at == line && what.contains(part), "line {at}: {what}\nfor\n{text}");
+        }
+        // A query has lines, and a delimiter may be what separated fields before there were commas.
+        assert_eq!(fault("sql = \"a\\n\\tb\"\n[options]\nd = \"\\u001f\"\n[x.settings]\ne = \"\\u0001\""), None);
     }
 
     #[test]

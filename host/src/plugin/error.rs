@@ -14,6 +14,8 @@ pub enum PluginError {
     Engine(#[source] wasmtime::Error),
     #[error("the thread that bounds the plugins' computing time cannot be started")]
     Ticker(#[source] std::io::Error),
+    #[error("the threads that compile plugins cannot be started")]
+    Compilers(#[source] rayon::ThreadPoolBuildError),
     #[error("the cache directory {directory:?} cannot be used; give a directory that belongs to this process's user")]
     Cache {
         directory: PathBuf,
@@ -64,6 +66,9 @@ pub enum BundleFault {
         "partner.toml says that it is a {part} alone (`part = \"{part}\"`), which is tested and not served; put the other component beside it and take that line out"
     )]
     OnePart { part: Part },
+    /// Only where it was not to be compiled.
+    #[error("{file} is not compiled yet")]
+    NotCompiled { file: String },
     /// What the database has on record of its destinations speaks against it.
     #[error("{what}")]
     OnRecord { what: String },

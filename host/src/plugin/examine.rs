@@ -13,7 +13,7 @@ use super::engine;
 use super::error::{BundleFault, PluginError};
 use super::manifest::{self, ComponentFile, Manifest};
 use super::part::Part;
-use super::registry::{Read, read_component, read_text};
+use super::registry::{Holder, Read, beside, read_component, read_text};
 use super::scan::bundle_directories;
 use crate::job::facts::Sha256;
 
@@ -42,9 +42,18 @@ pub struct ExaminedComponent {
     pub imports: Vec<String>,
 }
 
-/// Examines every bundle of a partners directory, in the order of their names.
+/// Examines every bundle of a partners directory, in the order of their names. What two of them have is the earlier one's, as
+/// on a host that starts now; on one that runs it stays with the one that had it first.
 pub fn examine_all(partners_dir: &Path) -> Result<Vec<Examined>, PluginError> {
-    bundle_directories(partners_dir)?.iter().map(|directory| examine(directory, true)).collect()
+    let mut all: Vec<Examined> = Vec::new();
+    for directory in bundle_directories(partners_dir)? {
+        let mut examined = examine(&directory, true)?;
+        let sound = all.iter().filter(|other| other.problems.is_empty()).filter_map(Examined::holder);
+        let taken = examined.holder().and_then(|own| beside(own.partner, own.destinations, sound).err());
+        examined.problems.extend(taken);
+        all.push(examined);
+    }
+    Ok(all)
 }
 
 /// Examines one bundle. `operated`: the operator's `destinations.toml` belongs to it. It reads files and blocks.
@@ -84,6 +93,12 @@ pub fn examine(directory: &Path, operated: bool) -> Result<Examined, PluginError
 }
 
 impl Examined {
+    fn holder(&self) -> Option<Holder<'_>> {
+        let partner = &self.manifest.as_ref()?.partner;
+        let destinations = self.destinations.iter().map(|destination| destination.id).collect();
+        Some(Holder { bundle: &self.bundle, partner, destinations })
+    }
+
     /// Reads one component; its digest, if it could be read.
     fn component(
         &mut self,

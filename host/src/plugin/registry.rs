@@ -1,10 +1,16 @@
-//! The partners directory: each sub-directory a bundle. A broken one is refused alone, with one sentence.
+//! From a bundle's directory to a bundle that can be called, or to one sentence that says why it is refused.
+//!
+//! What is compiled runs on threads of its own, one fewer than there are cores, beside deliveries and their leases. A compile
+//! cannot be ended before its time; what bounds it is the size of the file.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use sha2::Digest as _;
+use tokio::time::Instant;
+use uuid::Uuid;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
@@ -14,9 +20,9 @@ use super::component::{self, Admitted, ContractVersion, World};
 use super::destinations::{self, Shared};
 use super::engine;
 use super::error::{BundleError, BundleFault, PluginError};
+use super::files::{self, ReadError};
 use super::manifest::{self, ComponentFile, Manifest};
 use super::part::Part;
-use super::scan::bundle_directories;
 use super::versions::{BuilderWorld, DestinationWorld};
 use super::worlds::{State, link, wasi};
 use crate::job::facts::Sha256;
@@ -37,6 +43,7 @@ pub struct Plugins {
 struct SharedParts {
     engine: Engine,
     cache: Cache,
+    compilers: rayon::ThreadPool,
 }
 
 impl SharedParts {
@@ -49,77 +56,40 @@ impl SharedParts {
     }
 }
 
-/// What a partners directory held.
-#[derive(Debug, Default)]
-pub struct Loaded {
-    /// In the order of their directories' names.
-    pub bundles: Vec<Arc<Bundle>>,
-    pub refused: Vec<BundleError>,
-}
-
-impl Loaded {
-    /// One line for the log and the operator.
-    pub fn summary(&self, partners_dir: &Path) -> String {
-        let directory = partners_dir.display();
-        let destinations: usize = self.bundles.iter().map(|bundle| bundle.destinations.len()).sum();
-        match (self.bundles.len(), self.refused.len()) {
-            (0, 0) => format!(
-                "the partners directory {directory} is empty: nothing can be delivered until a bundle is put into it"
-            ),
-            (0, refused) => format!("no bundle of {directory} can be served; {refused} are refused"),
-            (bundles, refused) => {
-                format!(
-                    "{bundles} bundles with {destinations} destinations are served from {directory}, {refused} are refused"
-                )
-            }
-        }
-    }
-}
-
 impl Plugins {
     /// Sets up the engine and the cache.
     pub fn open(settings: &PluginSettings) -> Result<Self, PluginError> {
         let engine = engine::start()?;
         let cache = Cache::open(&settings.cache_dir)?;
-        Ok(Self { shared: Arc::new(SharedParts { engine, cache }) })
+        let cores = available_parallelism().map_or(1, std::num::NonZero::get);
+        let compilers = rayon::ThreadPoolBuilder::new()
+            .num_threads(cores.saturating_sub(1).max(1))
+            .thread_name(|number| format!("plugin-compile-{number}"))
+            .build()
+            .map_err(PluginError::Compilers)?;
+        Ok(Self { shared: Arc::new(SharedParts { engine, cache, compilers }) })
     }
 
-    /// Reads every bundle of a partners directory. Hidden entries and plain files are not bundles.
-    pub async fn load(&self, partners_dir: &Path) -> Result<Loaded, PluginError> {
-        let mut loaded = Loaded::default();
-        for directory in bundle_directories(partners_dir)? {
-            match self.load_one(&directory).await.and_then(|bundle| bundle.beside(&loaded.bundles)) {
-                Ok(bundle) => loaded.bundles.push(Arc::new(bundle)),
-                Err(refused) => {
-                    tracing::error!(bundle = %refused.bundle, "{refused}");
-                    loaded.refused.push(refused);
-                }
-            }
-        }
-        let summary = loaded.summary(partners_dir);
-        if loaded.bundles.is_empty() {
-            tracing::warn!("{summary}");
-        } else {
-            tracing::info!("{summary}");
-        }
-        Ok(loaded)
-    }
-
-    /// Reads one bundle. Compilation takes seconds for JavaScript and Python, and runs on the blocking pool.
+    /// Reads one bundle. Compilation takes seconds for JavaScript and Python.
     pub async fn load_one(&self, directory: &Path) -> Result<Bundle, BundleError> {
-        self.load_from(directory, true).await
+        self.load_from(directory, true, Compiling::Now).await
+    }
+
+    /// Reads one bundle, and refuses it with [`BundleFault::NotCompiled`] where a component is not in the cache.
+    pub async fn load_compiled(&self, directory: &Path) -> Result<Bundle, BundleError> {
+        self.load_from(directory, true, Compiling::Never).await
     }
 
     /// Reads a bundle as its author has it: without the operator's `destinations.toml`, and so without destinations.
     pub async fn load_alone(&self, directory: &Path) -> Result<Bundle, BundleError> {
-        self.load_from(directory, false).await
+        self.load_from(directory, false, Compiling::Now).await
     }
 
-    async fn load_from(&self, directory: &Path, operated: bool) -> Result<Bundle, BundleError> {
+    async fn load_from(&self, directory: &Path, operated: bool, compiling: Compiling) -> Result<Bundle, BundleError> {
         let shown = directory.file_name().unwrap_or(directory.as_os_str()).to_string_lossy().into_owned();
         let shared = Arc::clone(&self.shared);
         let path = directory.to_owned();
-        let loading = tokio::task::spawn_blocking(move || load_bundle(&shared, &path, operated)).await;
+        let loading = tokio::task::spawn_blocking(move || load_bundle(&shared, &path, operated, compiling)).await;
         let fault = match loading {
             Ok(Ok(bundle)) => return Ok(bundle),
             Ok(Err(fault)) => fault,
@@ -132,33 +102,57 @@ impl Plugins {
     }
 }
 
-impl Bundle {
-    /// The bundle, if it can be served beside these: a partner's name and a destination's id are one bundle's only, and
-    /// stay with the one that is served.
-    pub fn beside(self, served: &[Arc<Self>]) -> Result<Self, BundleError> {
-        let mut holders: HashMap<uuid::Uuid, &str> = HashMap::new();
-        for other in served {
-            if other.partner == self.partner {
-                let fault = BundleFault::PartnerTaken { partner: self.partner, holder: other.directory.clone() };
-                return Err(BundleError { bundle: self.directory, fault });
-            }
-            holders.extend(other.destinations.iter().map(|destination| (destination.id, other.directory.as_str())));
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compiling {
+    Now,
+    Never,
+}
+
+/// A partner's name and a destination's id are one bundle's only. What speaks against one beside these others.
+pub fn beside<'a>(
+    partner: &str,
+    destinations: impl IntoIterator<Item = Uuid>,
+    others: impl IntoIterator<Item = Holder<'a>>,
+) -> Result<(), BundleFault> {
+    let mut holders: HashMap<Uuid, &str> = HashMap::new();
+    for other in others {
+        if other.partner == partner {
+            return Err(BundleFault::PartnerTaken { partner: partner.to_owned(), holder: other.bundle.to_owned() });
         }
-        let taken = self
-            .destinations
-            .iter()
-            .find_map(|destination| holders.get(&destination.id).map(|holder| (destination.id, *holder)));
-        match taken {
-            Some((destination, holder)) => {
-                let fault = BundleFault::DestinationTaken { destination, holder: holder.to_owned() };
-                Err(BundleError { bundle: self.directory, fault })
-            }
-            None => Ok(self),
+        holders.extend(other.destinations.into_iter().map(|destination| (destination, other.bundle)));
+    }
+    let taken = destinations.into_iter().find_map(|id| holders.get(&id).map(|holder| (id, (*holder).to_owned())));
+    match taken {
+        Some((destination, holder)) => Err(BundleFault::DestinationTaken { destination, holder }),
+        None => Ok(()),
+    }
+}
+
+/// A bundle as far as others may not have the same.
+#[derive(Debug, Clone)]
+pub struct Holder<'a> {
+    /// The name of its directory.
+    pub bundle: &'a str,
+    pub partner: &'a str,
+    pub destinations: Vec<Uuid>,
+}
+
+impl Bundle {
+    pub fn holder(&self) -> Holder<'_> {
+        Holder {
+            bundle: &self.directory,
+            partner: &self.partner,
+            destinations: self.destinations.iter().map(|destination| destination.id).collect(),
         }
     }
 }
 
-fn load_bundle(shared: &SharedParts, directory: &Path, operated: bool) -> Result<Bundle, BundleFault> {
+fn load_bundle(
+    shared: &SharedParts,
+    directory: &Path,
+    operated: bool,
+    compiling: Compiling,
+) -> Result<Bundle, BundleFault> {
     let name = directory.file_name().and_then(|name| name.to_str()).ok_or(BundleFault::DirectoryName)?;
     let manifest = Manifest::parse(&read_text(directory, manifest::FILE)?).map_err(BundleFault::Document)?;
     if let Some(part) = manifest.part.filter(|_| operated) {
@@ -180,7 +174,7 @@ fn load_bundle(shared: &SharedParts, directory: &Path, operated: bool) -> Result
     let builder = match builder {
         None => None,
         Some(read) => {
-            let (compiled, version) = read.compile(shared, World::Builder)?;
+            let (compiled, version) = read.compile(shared, World::Builder, name, compiling)?;
             let prepared = shared
                 .linker(&compiled, World::Builder, version)
                 .and_then(|linker| BuilderWorld::prepare(version, &linker, &compiled));
@@ -190,7 +184,7 @@ fn load_bundle(shared: &SharedParts, directory: &Path, operated: bool) -> Result
     let destination = match destination {
         None => None,
         Some(read) => {
-            let (compiled, version) = read.compile(shared, World::Destination)?;
+            let (compiled, version) = read.compile(shared, World::Destination, name, compiling)?;
             let prepared = shared
                 .linker(&compiled, World::Destination, version)
                 .and_then(|linker| DestinationWorld::prepare(version, &linker, &compiled));
@@ -219,11 +213,16 @@ fn types_differ(file: &ComponentFile, world: World, error: &wasmtime::Error) -> 
 }
 
 pub(super) fn read_text(directory: &Path, file: &'static str) -> Result<String, BundleFault> {
-    std::fs::read_to_string(directory.join(file)).map_err(|error| unreadable(file, &error))
+    let bytes = files::read(&directory.join(file), files::DOCUMENT_BYTES).map_err(|error| unreadable(file, &error))?;
+    String::from_utf8(bytes).map_err(|error| BundleFault::Unreadable { file: file.to_owned(), why: error.to_string() })
 }
 
-fn unreadable(file: &str, error: &std::io::Error) -> BundleFault {
-    BundleFault::Unreadable { file: file.to_owned(), why: error.to_string() }
+fn unreadable(file: &str, error: &ReadError) -> BundleFault {
+    let file = file.to_owned();
+    match error {
+        ReadError::Io(error) => BundleFault::Unreadable { file, why: error.to_string() },
+        ReadError::NoFile | ReadError::TooLarge { .. } => BundleFault::Component { file, what: error.to_string() },
+    }
 }
 
 /// A component's file with its digest, checked against the manifest's pin.
@@ -234,13 +233,8 @@ pub(super) struct Read {
 }
 
 pub(super) fn read_component(directory: &Path, component: &ComponentFile) -> Result<Read, BundleFault> {
-    let path = directory.join(&component.file);
-    let length = std::fs::metadata(&path).map_err(|error| unreadable(&component.file, &error))?.len();
-    if length > component::MOST_BYTES {
-        let what = format!("has {length} bytes, and a component has {} at most", component::MOST_BYTES);
-        return Err(BundleFault::Component { file: component.file.clone(), what });
-    }
-    let bytes = std::fs::read(&path).map_err(|error| unreadable(&component.file, &error))?;
+    let bytes = files::read(&directory.join(&component.file), files::COMPONENT_BYTES)
+        .map_err(|error| unreadable(&component.file, &error))?;
     let sha256 = Sha256(sha2::Sha256::digest(&bytes).into());
     if let Some(pinned) = component.sha256
         && pinned != sha256
@@ -255,13 +249,33 @@ pub(super) fn read_component(directory: &Path, component: &ComponentFile) -> Res
 }
 
 impl Read {
-    fn compile(self, shared: &SharedParts, world: World) -> Result<(Component, ContractVersion), BundleFault> {
+    fn compile(
+        self,
+        shared: &SharedParts,
+        world: World,
+        bundle: &str,
+        compiling: Compiling,
+    ) -> Result<(Component, ContractVersion), BundleFault> {
         let Self { file, bytes, sha256 } = self;
         let Admitted { component, version, .. } = match component::admit(&shared.engine, bytes, world) {
             Ok(admitted) => admitted,
             Err(what) => return Err(BundleFault::Component { file, what }),
         };
-        match shared.cache.compile(&shared.engine, sha256, &component) {
+        if let Some(compiled) = shared.cache.find(&shared.engine, sha256) {
+            return Ok((compiled, version));
+        }
+        if compiling == Compiling::Never {
+            return Err(BundleFault::NotCompiled { file });
+        }
+        let compile = || -> wasmtime::Result<Component> {
+            let begun = Instant::now();
+            tracing::info!(bundle, file, bytes = component.len(), "compiling a component, which is not in the cache");
+            let compiled = shared.compilers.install(|| Component::from_binary(&shared.engine, &component))?;
+            let seconds = begun.elapsed().as_secs_f64();
+            tracing::info!(bundle, file, "compiled in {seconds:.1} s; the next start finds it in the cache");
+            Ok(compiled)
+        };
+        match shared.cache.compile(&shared.engine, sha256, compile) {
             Ok(compiled) => Ok((compiled, version)),
             Err(error) => {
                 let what = format!("cannot be compiled: {}", component::one_line(&error.root_cause().to_string()));

@@ -4,14 +4,14 @@
 //! here. A file's digest is taken over until its stamp changes, but only once it was read twice under the same stamp:
 //! a write within the clock's grain of the first reading leaves no other trace.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use sha2::Digest as _;
 
-use super::component::MOST_BYTES;
 use super::error::PluginError;
+use super::files::{self, ReadError};
 use crate::job::facts::Sha256;
 
 /// Each bundle's directory with a digest of its files' names and contents.
@@ -44,7 +44,7 @@ impl Scanner {
     /// What is there now. It reads files: call it where blocking is allowed.
     pub fn scan(&mut self, partners_dir: &Path) -> Result<Contents, PluginError> {
         let mut contents = Contents::new();
-        let mut present = Vec::new();
+        let mut present = HashSet::new();
         for directory in bundle_directories(partners_dir)? {
             let (digest, files) = self.digest_of(&directory);
             present.extend(files);
@@ -62,7 +62,7 @@ impl Scanner {
             whole.update((text.len() as u64).to_be_bytes());
             whole.update(text);
         };
-        let files = match files(directory) {
+        let files = match files_of(directory) {
             Ok(files) => files,
             Err(error) => {
                 add(error.to_string().as_bytes());
@@ -79,7 +79,7 @@ impl Scanner {
         (Sha256(whole.finalize().into()), files)
     }
 
-    fn digest_of_file(&mut self, file: &Path) -> std::io::Result<Sha256> {
+    fn digest_of_file(&mut self, file: &Path) -> Result<Sha256, ReadError> {
         let metadata = std::fs::metadata(file)?;
         let stamp = Stamp {
             device: metadata.dev(),
@@ -92,12 +92,7 @@ impl Scanner {
         if let Some(Read { digest, confirmed: true, .. }) = before {
             return Ok(*digest);
         }
-        let digest = if stamp.length > MOST_BYTES {
-            // Refused for its size by whoever loads it; it need not be read for that.
-            Sha256(sha2::Sha256::digest(format!("{} bytes", stamp.length)).into())
-        } else {
-            Sha256(sha2::Sha256::digest(std::fs::read(file)?).into())
-        };
+        let digest = Sha256(sha2::Sha256::digest(files::read(file, files::limit(file))?).into());
         let confirmed = before.is_some_and(|before| before.digest == digest);
         self.read.insert(file.to_owned(), Read { stamp, digest, confirmed });
         Ok(digest)
@@ -118,7 +113,7 @@ pub(super) fn bundle_directories(partners_dir: &Path) -> Result<Vec<PathBuf>, Pl
     Ok(directories)
 }
 
-fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+fn files_of(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
@@ -138,6 +133,22 @@ fn is_hidden(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plg_02_a_pipe_or_a_device_in_a_bundle_does_not_hold_the_scanner_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let bundle = directory.path().join("acme");
+        std::fs::create_dir(&bundle).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(bundle.join("partner.toml")).status().unwrap();
+        assert!(made.success());
+        std::os::unix::fs::symlink("/dev/zero", bundle.join("builder.wasm")).unwrap();
+        let mut scanner = Scanner::default();
+        let odd = scanner.scan(directory.path()).unwrap();
+        assert_eq!(scanner.scan(directory.path()).unwrap(), odd);
+        std::fs::remove_file(bundle.join("builder.wasm")).unwrap();
+        std::fs::write(bundle.join("builder.wasm"), "a file").unwrap();
+        assert_ne!(scanner.scan(directory.path()).unwrap(), odd, "what cannot be read is content too");
+    }
 
     #[test]
     fn plg_01_content_counts_and_not_the_time_of_a_write() {

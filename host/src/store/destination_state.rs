@@ -19,6 +19,8 @@ pub struct DestinationState {
     pub partner: String,
     /// Revision of the manifest in force.
     pub revision: i32,
+    /// Of what is in force: manifest, components, settings, contract.
+    pub digests: serde_json::Value,
     /// The operator's switch.
     pub enabled: bool,
     /// Set while a person has to mend something.
@@ -57,6 +59,11 @@ pub async fn destinations_of(pool: &Pool, tenant: Uuid) -> Result<Vec<Destinatio
     read(pool, None, Some(tenant)).await
 }
 
+/// Reads all destinations, by partner and name.
+pub async fn all_destinations(pool: &Pool) -> Result<Vec<DestinationState>, StoreError> {
+    read(pool, None, None).await
+}
+
 async fn read(
     pool: &Pool,
     destination: Option<Uuid>,
@@ -76,6 +83,7 @@ struct StateRow {
     name: String,
     partner: String,
     revision: i32,
+    digests: serde_json::Value,
     enabled: bool,
     attention_since: Option<OffsetDateTime>,
     attention_why: Option<String>,
@@ -94,6 +102,7 @@ impl From<StateRow> for DestinationState {
             name: row.name,
             partner: row.partner,
             revision: row.revision,
+            digests: row.digests,
             enabled: row.enabled,
             attention,
             pause: pause(row.pause_failures, row.paused_since, row.paused_left, row.probing),

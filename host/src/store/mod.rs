@@ -141,7 +141,9 @@ pub use correct::{Corrected, Correction, CorrectionRefused, correct};
 pub use create_replacement::{NewReplacement, OpenAttempt, ReplacementRefused, create_replacement, open_attempts};
 pub use database_state::{DatabaseState, HeldBack, database_state};
 pub use decision::{Decision, WordsMissing};
-pub use destination_state::{Attention, DestinationPause, DestinationState, destination_state, destinations_of};
+pub use destination_state::{
+    Attention, DestinationPause, DestinationState, all_destinations, destination_state, destinations_of,
+};
 pub use fence_earlier::{Fencing, fence_earlier, give_back_look};
 pub use find_expired::{Case, Expired, ExpiredAfter, Standing, find_expired};
 pub use find_proof::find_proof;
@@ -161,4 +163,4 @@ pub use reconcile_by_hand::{ReconciliationByHand, reconcile_by_hand};
 pub use sweep::{Swept, sweep};
 pub use switch_destination::{Switch, Switched, disable_destination, enable_destination};
 pub use take_probe::take_probe;
-pub use upsert_destination::{JoinedDestination, Joining, upsert_destination};
+pub use upsert_destination::{JoinedDestination, Joining, differ, upsert_destinations};

@@ -4,9 +4,13 @@
 //! one the operator's part replaces (address, settings, queries, rules), so that an edit takes effect at once; the
 //! partner's part (manifest, components, contract) must be what it was, or one revision would mean two things. What
 //! deliveries and operators recorded is not touched: `enabled`, attention, and pause.
+//!
+//! The destinations of a bundle are joined together or not at all: a row under a revision that nobody serves would be a
+//! contract that nobody keeps.
 
 use std::collections::BTreeSet;
 
+use sqlx::{Connection as _, PgConnection};
 use uuid::Uuid;
 
 use super::error::{StoreError, sqlstate};
@@ -52,12 +56,48 @@ pub enum Joining {
     Foreign,
     /// The tenant has another destination of this name.
     NameTaken,
+    /// The database cannot hold one of its values; in its words.
+    Unfit {
+        why: String,
+    },
 }
 
-/// Joins a destination into its row.
-pub async fn upsert_destination(pool: &Pool, joined: &JoinedDestination) -> Result<Joining, StoreError> {
-    const ACT: &str = "upsert_destination";
+impl Joining {
+    /// True if it speaks against the bundle, so that nothing of it was written.
+    pub fn refuses(&self) -> bool {
+        !matches!(self, Self::Joined | Self::Older { .. })
+    }
+}
+
+const ACT: &str = "upsert_destinations";
+
+/// Joins destinations into their rows, in the order of their ids: two hosts that join the same ones wait for each other
+/// and never around in a circle. It ends at the first that is refused, which is the last of the answer, and then none is
+/// written.
+pub async fn upsert_destinations(
+    pool: &Pool,
+    joined: &[JoinedDestination],
+) -> Result<Vec<(Uuid, Joining)>, StoreError> {
+    let sort = |error| StoreError::sort(ACT, error);
+    let mut in_order: Vec<&JoinedDestination> = joined.iter().collect();
+    in_order.sort_by_key(|joined| joined.id);
     let mut connection = pool.acquire(ACT).await?;
+    let mut transaction = connection.begin().await.map_err(sort)?;
+    let mut answers = Vec::new();
+    for one in in_order {
+        let joining = upsert_destination(&mut transaction, one).await?;
+        let refused = joining.refuses();
+        answers.push((one.id, joining));
+        if refused {
+            transaction.rollback().await.map_err(sort)?;
+            return Ok(answers);
+        }
+    }
+    transaction.commit().await.map_err(sort)?;
+    Ok(answers)
+}
+
+async fn upsert_destination(connection: &mut PgConnection, joined: &JoinedDestination) -> Result<Joining, StoreError> {
     let written = sqlx::query!(
         "-- store::upsert_destination
          INSERT INTO destinations AS destination
@@ -98,6 +138,7 @@ pub async fn upsert_destination(pool: &Pool, joined: &JoinedDestination) -> Resu
         Err(error) => {
             return match (error.code(), error.constraint()) {
                 (Some(sqlstate::UNIQUE_VIOLATION), Some("uq_destinations_name")) => Ok(Joining::NameTaken),
+                (Some(code), _) if is_of_the_values(code) => Ok(Joining::Unfit { why: in_words(&error, code) }),
                 _ => Err(error),
             };
         }
@@ -121,8 +162,19 @@ pub async fn upsert_destination(pool: &Pool, joined: &JoinedDestination) -> Resu
     })
 }
 
-/// The names under which two sets of digests differ that may not.
-fn differ(one: &serde_json::Value, other: &serde_json::Value) -> Vec<String> {
+/// Classes 22 (data exception), 23 (a constraint) and 54 (a limit of the program) are about what was to be written. Others
+/// tell of the moment: a lock, a shortage, a server that goes down.
+fn is_of_the_values(sqlstate: &str) -> bool {
+    ["22", "23", "54"].iter().any(|class| sqlstate.starts_with(class))
+}
+
+fn in_words(error: &StoreError, code: &str) -> String {
+    let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    format!("{}, SQLSTATE {code}", cause.lines().next().unwrap_or_default())
+}
+
+/// The names under which two sets of digests differ that may not under one revision.
+pub fn differ(one: &serde_json::Value, other: &serde_json::Value) -> Vec<String> {
     let names: BTreeSet<&String> =
         [one, other].into_iter().filter_map(|digests| digests.as_object()).flat_map(|digests| digests.keys()).collect();
     let differs = |name: &&String| !FREE.contains(&name.as_str()) && one.get(name.as_str()) != other.get(name.as_str());

@@ -40,6 +40,22 @@ pub async fn keep<T, E: Error>(
     }
 }
 
+/// Waits for duties, and after they were told to stop no longer than the grace. True if they ended by themselves.
+pub async fn within<T>(stop: &CancellationToken, grace: Duration, duties: impl Future<Output = T>) -> bool {
+    let bound = async {
+        stop.cancelled().await;
+        tokio::time::sleep(grace).await;
+    };
+    tokio::select! {
+        biased;
+        _ = duties => true,
+        () = bound => {
+            tracing::warn!("a run of a duty was still under way at the end of the grace, and was left there");
+            false
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -70,6 +86,17 @@ mod tests {
     #[tokio::test]
     async fn the_timer_runs_it_without_a_signal_and_after_a_failure() {
         assert_eq!(runs_until_the_fourth(Duration::from_millis(1), &Signal::default(), false).await, 4);
+    }
+
+    #[tokio::test]
+    async fn plg_01_a_run_that_hangs_is_left_at_the_end_of_the_grace() {
+        let stop = CancellationToken::new();
+        let hung = keep("test", LONGER_THAN_ANY_TEST, &Signal::default(), &stop, async || {
+            stop.cancel();
+            std::future::pending::<Result<(), std::io::Error>>().await
+        });
+        assert!(!within(&stop, Duration::from_millis(1), hung).await);
+        assert!(within(&stop, LONGER_THAN_ANY_TEST, async {}).await);
     }
 
     #[tokio::test]

@@ -14,9 +14,9 @@ mod registrar;
 mod sweeper;
 
 pub use dispatcher::{Dispatcher, DispatcherError, DispatcherSettings, Drained};
-pub use duty::{Signal, keep};
+pub use duty::{Signal, keep, within};
 pub use inspection::Inspector;
 pub use reconciler::{Looked, Reconciler, ReconcilerSettings};
 pub use recovery::{Recovered, Recovery, RecoverySettings};
-pub use registrar::{Registered, Registrar, RegistrarError};
+pub use registrar::{Registered, Registrar, RegistrarError, in_words};
 pub use sweeper::Sweeper;

@@ -19,9 +19,14 @@ fn begin(language: &str) -> anyhow::Result<()> {
     let document = answer(&made)?;
     assert_eq!((made.status.code(), document.get("outcome")), (Some(0), Some(&"Created".into())), "{document}");
 
+    let manifest = String::from_utf8(bench.read("partner.toml")?)?;
+    let pinned = |pin: &str| format!("{manifest}\n[builder]\nfile = 'builder.wasm'\nsha256 = '{pin}' # ours\n");
+    bench.write("partner.toml", &pinned(&"0".repeat(64)))?;
     let built = bench.author("build", &["--json"])?;
     let document = answer(&built)?;
     assert_eq!((built.status.code(), document.get("outcome")), (Some(0), Some(&"Built".into())), "{document}");
+    let digest = document["parts"][0]["sha256"].as_str().unwrap_or_default();
+    assert_eq!(String::from_utf8(bench.read("partner.toml")?)?, pinned(digest), "the pin is not of what was built");
     let parts = document.get("parts").and_then(Value::as_array).into_iter().flatten();
     let parts: Vec<_> = parts.filter_map(|part| part.get("file")).collect();
     assert_eq!(parts, ["builder.wasm", "destination.wasm"]);

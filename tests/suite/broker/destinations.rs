@@ -29,6 +29,14 @@ fn joined(tenant: Uuid, revision: i32) -> JoinedDestination {
     }
 }
 
+/// Joins one destination alone.
+async fn join(world: &World, one: &JoinedDestination) -> anyhow::Result<Joining> {
+    let mut answers = store::upsert_destinations(&world.worker, std::slice::from_ref(one)).await?;
+    let (id, joining) = answers.pop().context("no answer")?;
+    assert!(id == one.id && answers.is_empty(), "{answers:?}");
+    Ok(joining)
+}
+
 async fn facts(world: &World, job: Uuid, period: Option<Duration>) -> anyhow::Result<PolicyFacts> {
     store::policy_facts(&world.worker, job, period).await?.context("no such job")
 }
@@ -47,24 +55,24 @@ async fn pass(world: &World, interval: &str) -> anyhow::Result<()> {
 async fn plg_01_the_newest_manifest_stands_and_the_operators_switch_is_kept() -> anyhow::Result<()> {
     let world = World::new().await?;
     let first = joined(world.tenant, 2);
-    assert_eq!(store::upsert_destination(&world.worker, &first).await?, Joining::Joined);
+    assert_eq!(join(&world, &first).await?, Joining::Joined);
     world.run(Role::Api, &format!("UPDATE destinations SET enabled = false WHERE id = '{}'", first.id)).await?;
     store::mark_attention(&world.worker, first.id, "the partner refuses our key").await?;
 
     let newer = JoinedDestination { name: "south".to_owned(), revision: 3, ..first.clone() };
-    assert_eq!(store::upsert_destination(&world.worker, &newer).await?, Joining::Joined);
-    assert_eq!(store::upsert_destination(&world.worker, &first).await?, Joining::Older { in_force: 3 });
+    assert_eq!(join(&world, &newer).await?, Joining::Joined);
+    assert_eq!(join(&world, &first).await?, Joining::Older { in_force: 3 });
     let edited = JoinedDestination { name: "west".to_owned(), ..newer.clone() };
-    assert_eq!(store::upsert_destination(&world.worker, &edited).await?, Joining::Joined, "the same revision replaces");
+    assert_eq!(join(&world, &edited).await?, Joining::Joined, "the same revision replaces");
     // The operator's part is free under a revision; the partner's is not.
     let digests = |builder: &str, settings: &str| json!({ "builder": builder, "manifest": "m", "settings": settings });
     let (fourth, other) = (JoinedDestination { revision: 4, digests: digests("b", "s"), ..edited.clone() }, "c");
-    assert_eq!(store::upsert_destination(&world.worker, &fourth).await?, Joining::Joined);
+    assert_eq!(join(&world, &fourth).await?, Joining::Joined);
     let settings = JoinedDestination { digests: digests("b", "t"), ..fourth.clone() };
-    assert_eq!(store::upsert_destination(&world.worker, &settings).await?, Joining::Joined);
+    assert_eq!(join(&world, &settings).await?, Joining::Joined);
     let unraised = JoinedDestination { name: "lost".to_owned(), digests: digests(other, "u"), ..fourth.clone() };
     let refused = Joining::SameRevision { differ: vec!["builder".to_owned()] };
-    assert_eq!(store::upsert_destination(&world.worker, &unraised).await?, refused);
+    assert_eq!(join(&world, &unraised).await?, refused);
 
     let state = store::destination_state(&world.worker, first.id).await?.context("it is gone")?;
     assert_eq!((state.name.as_str(), state.revision), ("west", 4));
@@ -80,17 +88,43 @@ async fn plg_01_the_newest_manifest_stands_and_the_operators_switch_is_kept() ->
 async fn plg_01_a_destination_never_changes_hands_and_names_are_unique_in_a_tenant() -> anyhow::Result<()> {
     let world = World::new().await?;
     let ours = joined(world.tenant, 1);
-    assert_eq!(store::upsert_destination(&world.worker, &ours).await?, Joining::Joined);
+    assert_eq!(join(&world, &ours).await?, Joining::Joined);
     for foreign in [
         JoinedDestination { tenant: Uuid::new_v4(), revision: 9, ..ours.clone() },
         JoinedDestination { partner: "another".to_owned(), revision: 9, ..ours.clone() },
     ] {
-        assert_eq!(store::upsert_destination(&world.worker, &foreign).await?, Joining::Foreign);
+        assert_eq!(join(&world, &foreign).await?, Joining::Foreign);
     }
     let same_name = JoinedDestination { id: Uuid::new_v4(), ..ours.clone() };
-    assert_eq!(store::upsert_destination(&world.worker, &same_name).await?, Joining::NameTaken);
+    assert_eq!(join(&world, &same_name).await?, Joining::NameTaken);
     let elsewhere = JoinedDestination { tenant: Uuid::new_v4(), ..same_name };
-    assert_eq!(store::upsert_destination(&world.worker, &elsewhere).await?, Joining::Joined);
+    assert_eq!(join(&world, &elsewhere).await?, Joining::Joined);
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_01_destinations_are_joined_together_or_not_at_all() -> anyhow::Result<()> {
+    let world = World::new().await?;
+    let named = |id: u128, name: &str, revision: i32| JoinedDestination {
+        id: Uuid::from_u128(id),
+        name: name.to_owned(),
+        ..joined(world.tenant, revision)
+    };
+    let all = [named(2, "b", 1), named(1, "a", 1), named(3, "c", 1)];
+    let ids = |answers: &[(Uuid, Joining)]| answers.iter().map(|(id, _)| id.as_u128()).collect::<Vec<_>>();
+    let answers = store::upsert_destinations(&world.worker, &all[..2]).await?;
+    assert_eq!(ids(&answers), [1, 2], "two hosts that join the same take the rows in one order");
+    assert_eq!(join(&world, &all[2]).await?, Joining::Joined);
+    let nul = JoinedDestination { manifest: json!({ "delimiter": "\0" }), ..named(2, "b", 2) };
+    for (second, refusal) in [(named(2, "c", 2), "NameTaken"), (nul, "Unfit { why: \"")] {
+        let answers = store::upsert_destinations(&world.worker, &[named(1, "a", 2), second, named(3, "c", 2)]).await?;
+        assert_eq!(ids(&answers), [1, 2], "it went on after a refusal");
+        assert!(format!("{:?}", answers[1].1).starts_with(refusal), "{answers:?}");
+        for one in &all {
+            let state = store::destination_state(&world.worker, one.id).await?.context("it is gone")?;
+            assert_eq!((state.revision, &state.name), (1, &one.name), "after {refusal}");
+        }
+    }
     Ok(())
 }
 
@@ -256,7 +290,7 @@ async fn plg_01_enabling_asks_again_for_what_it_was_decided_by() -> anyhow::Resu
     let world = World::new().await?;
     let (destination, contract) = (joined(world.tenant, 1), json!({ "publishes_whole": true }));
     let destination = JoinedDestination { contract: contract.clone(), ..destination };
-    assert_eq!(store::upsert_destination(&world.worker, &destination).await?, Joining::Joined);
+    assert_eq!(join(&world, &destination).await?, Joining::Joined);
     let switch = Switch {
         tenant: world.tenant,
         destination: destination.id,

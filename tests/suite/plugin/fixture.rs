@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use waybill::job::model::ClaimedJob;
-use waybill::plugin::{Built, Bundle, CallError, Destination, Loaded, OpenQuery, PluginSettings, Plugins};
+use waybill::plugin::{Built, Bundle, CallError, Destination, OpenQuery, PluginSettings, Plugins};
 use waybill::source::{Column, Rows, SourceError, Value};
 use waybill::spool::Spool;
 
@@ -67,17 +67,18 @@ impl Partners {
         self.write(name, "destination.wasm", guest(destination))
     }
 
-    pub async fn load(&self) -> anyhow::Result<Loaded> {
-        Ok(self.plugins.load(&self.path()).await?)
+    /// Loads every bundle as a host does, and expects each to be whole.
+    pub async fn load(&self) -> anyhow::Result<Vec<Arc<Bundle>>> {
+        let mut bundles = Vec::new();
+        for entry in std::fs::read_dir(self.path())? {
+            bundles.push(Arc::new(self.plugins.load_one(&entry?.path()).await?));
+        }
+        Ok(bundles)
     }
 
-    /// Loads, and expects this one bundle to be served.
+    /// Loads, and expects this one bundle.
     pub async fn load_only(&self) -> anyhow::Result<Arc<Bundle>> {
-        let loaded = self.load().await?;
-        if let Some(refused) = loaded.refused.first() {
-            return Err(anyhow!("{refused}"));
-        }
-        loaded.bundles.into_iter().next().context("no bundle was served")
+        self.load().await?.into_iter().next().context("there is no bundle")
     }
 
     /// The misbehaving pair, with short limits.

@@ -11,5 +11,6 @@ mod refused;
 mod reload;
 mod settings;
 mod swallowed;
+mod together;
 mod versions;
 mod words;

@@ -1,8 +1,31 @@
 //! PLG-02: a broken bundle is refused with one sentence that says what and where; the others are served.
 
-use waybill_tests as _;
+use std::path::Path;
+
+use waybill::job::status::Role;
+use waybill::plugin::{PluginSettings, Plugins, Registry};
+use waybill::upkeep::{Registered, Registrar};
+use waybill_tests::Database;
+use waybill_tests::house::{compiled, compiling};
 
 use super::fixture::{Partners, destination_of, guest, manifest};
+
+/// A registrar over this directory, and what it serves.
+async fn registrar(database: &Database, partners: &Path) -> anyhow::Result<(Registrar, Registry)> {
+    let plugins = Plugins::open(&PluginSettings { cache_dir: compiled() })?;
+    let registry = Registry::default();
+    let pool = database.store(Role::Worker).await?;
+    Ok((Registrar::new(pool, plugins, partners.to_owned(), registry.clone()), registry))
+}
+
+/// Two looks: one is not enough.
+async fn twice(registrar: &Registrar) -> anyhow::Result<Vec<Registered>> {
+    let turn = compiling().await?;
+    assert_eq!(registrar.run_once().await?, []);
+    let changes = registrar.run_once().await?;
+    drop(turn);
+    Ok(changes)
+}
 
 /// A component that imports one interface and has nothing else, in the component model's binary form.
 pub(super) fn component_importing(name: &str) -> Vec<u8> {
@@ -112,6 +135,33 @@ async fn plg_02_each_broken_bundle_is_refused_with_one_sentence_and_the_others_a
             format!("{}password = 'canary-7'\n", destination_of("secret", 22, "ssh-ed25519 AAAA")).into(),
             &["destinations.toml line 11", "password_file"],
         ),
+        (
+            "nul",
+            "partner.toml",
+            manifest("nul", "[options]\ndelimiter = \"\\u0000\"\n").into(),
+            &["partner.toml line 6", "U+0000"],
+        ),
+        (
+            "nul-name",
+            "destinations.toml",
+            destination_of("nul-name", 22, "ssh-ed25519 AAAA").replace("'nul-name'", "\"a\\u0000\"").into(),
+            &["destinations.toml line 3", "U+0000"],
+        ),
+        // Whole as a file, and more than an index of PostgreSQL takes.
+        (
+            "long-name",
+            "destinations.toml",
+            destination_of("long-name", 22, "ssh-ed25519 AAAA")
+                .replace("'long-name'", &format!("'{}'", unlike(9000)))
+                .into(),
+            &["the database cannot hold", "very long"],
+        ),
+        (
+            "huge",
+            "partner.toml",
+            vec![b'#'; (1 << 20) + 1],
+            &["partner.toml has 1048577 bytes", "1048576 are the most"],
+        ),
         // After `healthy` in the order of names.
         (
             "same-id",
@@ -123,6 +173,9 @@ async fn plg_02_each_broken_bundle_is_refused_with_one_sentence_and_the_others_a
     ];
     let partners = Partners::new()?;
     partners.bundle("healthy", "csv-builder", "sftp-destination", "")?;
+    let database = Database::fresh().await?;
+    let (registrar, registry) = registrar(&database, &partners.path()).await?;
+    assert_eq!(twice(&registrar).await?, [Registered::Added { bundle: "healthy".to_owned() }]);
     for (name, file, bytes, _) in &broken {
         partners.bundle(name, "misbehaving-builder", "misbehaving-destination", "")?;
         partners.write(name, file, bytes)?;
@@ -133,14 +186,19 @@ async fn plg_02_each_broken_bundle_is_refused_with_one_sentence_and_the_others_a
     std::fs::write(partners.path().join("README"), "not a bundle")?;
     std::fs::create_dir(partners.path().join(".hidden"))?;
 
-    let loaded = partners.load().await?;
-    assert_eq!(loaded.bundles.iter().map(|bundle| bundle.directory.as_str()).collect::<Vec<_>>(), ["healthy"]);
-    assert_eq!(loaded.refused.len(), broken.len() + 1);
+    let changes = twice(&registrar).await?;
+    assert_eq!(served(&registry), ["healthy"]);
+    assert_eq!(changes.len(), broken.len() + 1, "{changes:?}");
     let missing: (&str, &str, Vec<u8>, &[&str]) =
         ("missing-file", "", Vec::new(), &["destination.wasm cannot be read"]);
     for (name, _, _, parts) in broken.iter().chain([&missing]) {
-        let refused: Vec<String> =
-            loaded.refused.iter().filter(|refused| refused.bundle == *name).map(ToString::to_string).collect();
+        let refused: Vec<&String> = changes
+            .iter()
+            .filter_map(|change| match change {
+                Registered::Refused { bundle, why, serving: false } if bundle == name => Some(why),
+                _ => None,
+            })
+            .collect();
         let [sentence] = refused.as_slice() else { panic!("{name} is refused {} times", refused.len()) };
         for part in *parts {
             assert!(sentence.contains(part), "{part:?} is not in: {sentence}");
@@ -151,13 +209,38 @@ async fn plg_02_each_broken_bundle_is_refused_with_one_sentence_and_the_others_a
     Ok(())
 }
 
+fn served(registry: &Registry) -> Vec<String> {
+    registry.bundles().iter().map(|bundle| bundle.directory.clone()).collect()
+}
+
+/// A text in which nothing repeats.
+fn unlike(length: usize) -> String {
+    use sha2::Digest as _;
+    let blocks = (0..length / 64 + 1).map(|block| sha2::Sha256::digest(block.to_be_bytes()));
+    let text: String = blocks.map(|block| data_encoding::BASE64.encode(&block)).collect();
+    text.chars().take(length).collect()
+}
+
 #[tokio::test]
-async fn plg_02_an_empty_partners_directory_and_a_missing_one_are_told() -> anyhow::Result<()> {
+async fn plg_02_a_pipe_and_a_device_in_a_bundle_are_refused_and_the_others_are_served() -> anyhow::Result<()> {
     let partners = Partners::new()?;
-    let loaded = partners.load().await?;
-    assert!(loaded.summary(&partners.path()).contains("is empty"), "{}", loaded.summary(&partners.path()));
-    let error = partners.plugins.load(&partners.path().join("nowhere")).await.unwrap_err();
-    assert!(error.to_string().contains("nowhere"), "{error}");
+    for name in ["device", "healthy", "pipe"] {
+        partners.bundle(name, "csv-builder", "sftp-destination", "")?;
+    }
+    let (pipe, device) = (partners.path().join("pipe/partner.toml"), partners.path().join("device/builder.wasm"));
+    std::fs::remove_file(&pipe)?;
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status()?.success());
+    std::fs::remove_file(&device)?;
+    std::os::unix::fs::symlink("/dev/zero", &device)?;
+    let database = Database::fresh().await?;
+    let (registrar, registry) = registrar(&database, &partners.path()).await?;
+    let changes = twice(&registrar).await?;
+    assert_eq!(served(&registry), ["healthy"]);
+    for (name, file) in [("pipe", "partner.toml"), ("device", "builder.wasm")] {
+        let told = format!("bundle {name} is refused: {file} is no regular file; put a file there, or a link to one");
+        let refused = Registered::Refused { bundle: name.to_owned(), why: told, serving: false };
+        assert!(changes.contains(&refused), "{changes:?}");
+    }
     Ok(())
 }
 

@@ -19,12 +19,12 @@ use super::fixture::guest;
 use super::refused::{component_importing, patched};
 use crate::delivery::HeldBuilds;
 
-fn acme(house: &House) -> PathBuf {
+pub(super) fn acme(house: &House) -> PathBuf {
     house.partners().join("acme")
 }
 
 /// Rewrites a file of a bundle.
-fn edit(bundle: &Path, file: &str, change: impl Fn(&str) -> String) -> anyhow::Result<()> {
+pub(super) fn edit(bundle: &Path, file: &str, change: impl Fn(&str) -> String) -> anyhow::Result<()> {
     let path = bundle.join(file);
     let text = std::fs::read_to_string(&path)?;
     let changed = change(&text);
@@ -32,7 +32,7 @@ fn edit(bundle: &Path, file: &str, change: impl Fn(&str) -> String) -> anyhow::R
     Ok(std::fs::write(path, changed)?)
 }
 
-fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+pub(super) fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;
@@ -42,28 +42,28 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
 }
 
 /// Two looks: one that notices, one that finds it settled.
-async fn settled(registrar: &Registrar) -> anyhow::Result<Vec<Registered>> {
+pub(super) async fn settled(registrar: &Registrar) -> anyhow::Result<Vec<Registered>> {
     assert_eq!(registrar.run_once().await?, [], "it was taken in before it was settled");
     Ok(registrar.run_once().await?)
 }
 
-fn added(bundle: &str) -> Registered {
+pub(super) fn added(bundle: &str) -> Registered {
     Registered::Added { bundle: bundle.to_owned() }
 }
 
-fn replaced(bundle: &str) -> Registered {
+pub(super) fn replaced(bundle: &str) -> Registered {
     Registered::Replaced { bundle: bundle.to_owned() }
 }
 
-fn removed(bundle: &str) -> Registered {
+pub(super) fn removed(bundle: &str) -> Registered {
     Registered::Removed { bundle: bundle.to_owned() }
 }
 
 /// A house whose registrar has taken its bundle in.
-async fn house(server: &Sshd) -> anyhow::Result<(House, Registrar)> {
+pub(super) async fn house(server: &Sshd) -> anyhow::Result<(House, Registrar)> {
     let house = House::before(&Reach::openssh(server)?, Plan::default()).await?;
     let registrar = house.registrar().await?;
-    assert_eq!(registrar.run_once().await?, [added("acme")]);
+    assert_eq!(settled(&registrar).await?, [added("acme")]);
     Ok((house, registrar))
 }
 

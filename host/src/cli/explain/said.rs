@@ -126,7 +126,10 @@ fn waits_for(job: &Job, destination: Option<&DestinationState>) -> String {
             pause.failures,
             pause.left.as_secs()
         ),
-        Some(_) => "it waits to be claimed.".to_owned(),
+        Some(state) => format!(
+            "it waits to be claimed by a host that has the bundle of {}; `waybill partner list` beside a host shows what is there.",
+            state.partner
+        ),
     };
     waits + &scheduled
 }

@@ -1,24 +1,27 @@
-//! `waybill partner list`: the bundles in the partners directory.
+//! `waybill partner list`: the bundles in the partners directory, and the destinations on record that none of them has.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::bundles::{Stands, examined};
 use crate::cli::Ended;
 use crate::cli::output::Output;
-use crate::store::Pool;
+use crate::store::{self, Pool};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct List {}
 
 #[derive(Serialize)]
 struct Listed {
-    bundle: String,
+    /// `None`: a destination on record that no bundle here has.
+    bundle: Option<String>,
     partner: Option<String>,
-    revision: Option<u32>,
+    revision: Option<i64>,
     destinations: Vec<Stands>,
     /// What is wrong with it, each one sentence.
     problems: Vec<String>,
@@ -34,11 +37,22 @@ impl List {
                 destinations.push(Stands::read(pool, &bundle, destination).await?);
             }
             bundles.push(Listed {
-                bundle: bundle.bundle,
+                bundle: Some(bundle.bundle),
                 partner: bundle.manifest.as_ref().map(|manifest| manifest.partner.clone()),
-                revision: bundle.manifest.as_ref().map(|manifest| manifest.revision),
+                revision: bundle.manifest.as_ref().map(|manifest| manifest.revision.into()),
                 destinations,
                 problems: bundle.problems.iter().map(ToString::to_string).collect(),
+            });
+        }
+        let here: HashSet<Uuid> =
+            bundles.iter().flat_map(|listed| &listed.destinations).map(|stands| stands.destination).collect();
+        for state in store::all_destinations(pool).await?.iter().filter(|state| !here.contains(&state.id)) {
+            bundles.push(Listed {
+                bundle: None,
+                partner: Some(state.partner.clone()),
+                revision: Some(state.revision.into()),
+                destinations: vec![Stands::without_bundle(state)],
+                problems: Vec::new(),
             });
         }
         output.answer(&bundles, || told(&bundles, partners))?;
@@ -64,16 +78,17 @@ fn told(bundles: &[Listed], partners: &Path) -> String {
     ]);
     let mut problems = Vec::new();
     for listed in bundles {
+        let bundle = listed.bundle.as_deref().unwrap_or("none");
         let revision = listed.revision.map_or_else(String::new, |revision| revision.to_string());
         for one in &listed.destinations {
             let stands = one.why.as_ref().map_or_else(|| one.how.to_owned(), |why| format!("{}: {why}", one.how));
             let id = one.destination.to_string();
-            table.add_row([&listed.bundle, &revision, &id, &one.name, &stands, &one.checked]);
+            table.add_row([bundle, &revision, &id, &one.name, &stands, &one.checked]);
         }
         if listed.destinations.is_empty() {
-            table.add_row([&listed.bundle, &revision, "", "", "refused", ""]);
+            table.add_row([bundle, &revision, "", "", "refused", ""]);
         }
-        problems.extend(listed.problems.iter().map(|problem| format!("{}: {problem}", listed.bundle)));
+        problems.extend(listed.problems.iter().map(|problem| format!("{bundle}: {problem}")));
     }
     format!("{table}\n{}", problems.join("\n"))
 }

@@ -20,7 +20,9 @@ use super::template::{Language, Part};
 use crate::cli::Ended;
 use crate::cli::output::Output;
 use crate::job::facts::Sha256;
-use crate::plugin::{World, check_component};
+use crate::plugin::{World, check_component, repinned};
+
+const MANIFEST: &str = "partner.toml";
 
 pub(super) const HELP: &str = "\
 Examples:
@@ -29,7 +31,7 @@ Examples:
 
 A part is a directory `builder` or `destination` with a Cargo.toml (Rust), a package.json (JavaScript) or a requirements.txt
 (Python). The compilers for JavaScript and Python are installed once for each lock file into the directory of tools; delete it
-whenever you like.
+whenever you like. Where partner.toml has `sha256` for a component, its new digest is written there.
 
 Exit code 0: the components are there; 1: a tool is missing or failed to install; 3: there is no such bundle; 4: a part does not
 build, or is no plugin.";
@@ -51,7 +53,7 @@ struct Built {
     language: Language,
     file: PathBuf,
     bytes: usize,
-    sha256: String,
+    sha256: Sha256,
     seconds: f64,
 }
 
@@ -100,10 +102,29 @@ impl Build {
             let to = directory.join(part.component());
             file.persist(&to).with_context(|| format!("{} cannot be written", to.display()))?;
         }
+        // Last: until then what is pinned refuses what was built.
+        repin(&directory.join(MANIFEST), &built)?;
         let document = serde_json::json!({ "bundle": self.directory, "outcome": "Built", "parts": built });
         output.answer(&document, || told(&self.directory, &built))?;
         Ok(Ended::Done)
     }
+}
+
+/// Where the manifest pins what was built, it pins it anew.
+fn repin(manifest: &Path, built: &[Built]) -> anyhow::Result<()> {
+    let text = match std::fs::read_to_string(manifest) {
+        Ok(text) => text,
+        // Whoever tests or serves the bundle is told.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).with_context(|| format!("{} cannot be read", manifest.display())),
+    };
+    let components: Vec<_> = built.iter().map(|one| (one.part.name(), one.sha256)).collect();
+    let renewed =
+        repinned(&text, &components).context("the components are built, and their digests are not written")?;
+    if renewed != text {
+        std::fs::write(manifest, renewed).with_context(|| format!("{} cannot be written", manifest.display()))?;
+    }
+    Ok(())
 }
 
 fn not_found(output: Output, directory: &Path, why: &str) -> anyhow::Result<Ended> {
@@ -157,7 +178,7 @@ async fn build(
         Part::Builder => World::Builder,
         Part::Destination => World::Destination,
     };
-    let (length, sha256) = (bytes.len(), Sha256(sha2::Sha256::digest(&bytes).into()).to_string());
+    let (length, sha256) = (bytes.len(), Sha256(sha2::Sha256::digest(&bytes).into()));
     check_component(bytes, world)
         .map_err(|why| Fault::Sources { what: format!("the built {} {why}", part.name()), said: String::new() })?;
     let built = Built {

@@ -1,0 +1,71 @@
+//! A bundle against the destinations on record: what is joined of it, and what speaks against it there.
+
+use uuid::Uuid;
+
+use crate::plugin::{Bundle, BundleFault, Destination, Manifest};
+use crate::store::{JoinedDestination, Joining};
+
+/// A destination as it is joined into its row.
+pub(super) fn joined(bundle: &Bundle, destination: &Destination) -> serde_json::Result<JoinedDestination> {
+    Ok(JoinedDestination {
+        id: destination.id,
+        tenant: destination.tenant,
+        name: destination.name.clone(),
+        partner: bundle.partner.clone(),
+        revision: i32::try_from(bundle.manifest.revision).unwrap_or(i32::MAX),
+        manifest: serde_json::to_value(&bundle.manifest)?,
+        contract: serde_json::to_value(&bundle.manifest.contract)?,
+        rules: serde_json::to_value(&destination.rules)?,
+        digests: serde_json::to_value(&destination.digests)?,
+        endpoint: destination.endpoint.server(),
+    })
+}
+
+/// What came of joining a destination, if that speaks against its bundle.
+pub(super) fn refusal(bundle: &Bundle, id: Uuid, joining: &Joining) -> Option<BundleFault> {
+    let destination = bundle.destination(id)?;
+    let what = in_words(&bundle.manifest, destination, joining);
+    if what.is_none()
+        && let Joining::Older { in_force } = joining
+    {
+        tracing::warn!(destination = %id, name = destination.name, revision = bundle.manifest.revision, in_force, "the database has a newer manifest of this destination, which stays in force there; update this host's bundle");
+    }
+    what.map(|what| BundleFault::OnRecord { what })
+}
+
+/// What speaks against a bundle on record, as one sentence.
+pub fn in_words(manifest: &Manifest, destination: &Destination, joining: &Joining) -> Option<String> {
+    let (id, name) = (destination.id, &destination.name);
+    match joining {
+        Joining::Joined | Joining::Older { .. } => None,
+        Joining::SameRevision { differ } => {
+            let changed: Vec<&str> = differ.iter().map(|part| file_of(manifest, part)).collect();
+            Some(format!(
+                "revision {} of {} is in force with another {}; raise `revision` in partner.toml, so that a revision means one thing (what stands in destinations.toml takes effect without it)",
+                manifest.revision,
+                manifest.partner,
+                changed.join(" and another ")
+            ))
+        }
+        Joining::Foreign => Some(format!(
+            "the destination {id} ({name}) belongs to another tenant or partner in the database; an id never changes hands, so give it a new one in destinations.toml"
+        )),
+        Joining::NameTaken => Some(format!(
+            "the tenant {} has another destination named {name:?} in the database; choose another name in destinations.toml",
+            destination.tenant
+        )),
+        Joining::Unfit { why } => Some(format!(
+            "the database cannot hold what partner.toml and destinations.toml say of the destination {id} ({why}); look for what is very long there"
+        )),
+    }
+}
+
+/// The file that a digest of this name is about.
+fn file_of<'a>(manifest: &'a Manifest, part: &'a str) -> &'a str {
+    match part {
+        "builder" => &manifest.builder.file,
+        "destination" => &manifest.destination.file,
+        "manifest" => "partner.toml",
+        part => part,
+    }
+}
