@@ -46,7 +46,7 @@ fn passes(name: &str, cases: usize) -> anyhow::Result<Value> {
         ("cut-before-connect", "Queued again"),
         ("refused-create", "NotDelivered(never_sent)"),
         ("lost-before-fence", "NotDelivered(never_sent)"),
-        ("neither-link-nor-rename", "NotDelivered(never_sent)"),
+        ("neither-link-nor-rename", "Queued again"),
         ("no-link", "Completed(checksum)"),
     ] {
         let fault = fault(&report, id);

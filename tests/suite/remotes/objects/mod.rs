@@ -11,7 +11,6 @@ use waybill::job::status::{FailureReason, Status};
 use waybill_tests::{House, ObjectStore, Plan};
 
 const OCCUPIED: (Status, Option<FailureReason>) = (Status::Failed, Some(FailureReason::FinalNameOccupied));
-const NOT_DELIVERED: (Status, Option<FailureReason>) = (Status::Failed, Some(FailureReason::NotDelivered));
 const DELIVERED: (Status, Option<FailureReason>) = (Status::Completed, None);
 const UNKNOWN: (Status, Option<FailureReason>) = (Status::OutcomeUnknown, None);
 
