@@ -125,7 +125,7 @@ impl Queries {
             let mut described = Vec::with_capacity(self.queries.len());
             for (name, query) in self.queries.iter() {
                 let columns = match query::bind_nothing(name, &query.sql, self.tenant) {
-                    Ok(bound) => postgres::describe(name, &query.database, bound).await,
+                    Ok(bound) => postgres::describe(name, &query.database, &bound).await,
                     Err(error) => Err(error),
                 };
                 described.push(Described { query: name.clone(), columns });

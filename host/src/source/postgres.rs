@@ -81,8 +81,8 @@ pub(super) async fn open(query: &str, database: &Database, bound: Bound) -> Resu
 }
 
 /// Connects and describes the result. The query is not run.
-pub(super) async fn describe(query: &str, database: &Database, bound: Bound) -> Result<Vec<Column>, SourceError> {
-    let (connection, statement) = prepare(query, database, &bound).await?;
+pub(super) async fn describe(query: &str, database: &Database, bound: &Bound) -> Result<Vec<Column>, SourceError> {
+    let (connection, statement) = prepare(query, database, bound).await?;
     let (columns, _) = described(query, &statement)?;
     // What it said is known; a goodbye that fails changes nothing of it.
     if let Err(error) = connection.close().await {
