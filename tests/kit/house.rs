@@ -335,6 +335,15 @@ impl House {
         .await
     }
 
+    /// Waits until a person has to mend its destination, and says what.
+    pub async fn until_attention(&self) -> anyhow::Result<String> {
+        wait::until("the destination to need attention", async || {
+            let state = store::destination_state(&self.api, DESTINATION).await?;
+            Ok(state.and_then(|state| state.attention).map(|attention| attention.why))
+        })
+        .await
+    }
+
     /// A worker of its own name, with its own pools and sessions.
     pub async fn worker(&self) -> anyhow::Result<Running> {
         self.worker_named(&format!("worker-{}", Uuid::new_v4().simple())).await

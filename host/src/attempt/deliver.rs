@@ -15,13 +15,11 @@ use super::earlier;
 use super::look::{self, Looks};
 use super::prepare::Prepared;
 use super::record::{Delivered, End, KeyHistory, Record};
-use crate::job::evidence::{Evidence, PublishForm, Receipt};
+use crate::job::evidence::{Evidence, Receipt};
 use crate::job::facts::{Found, Listing};
 use crate::job::verdict::compare::{self, OnRecord};
 use crate::job::verdict::{Before, Conclusion, NotDeliveredProof, conclude_own, differences};
-use crate::remote::{
-    self, Fence, Journal, Licence, Names, Reader, RemoteError, ScratchNames, Sending, Session, Writer, WriterParts,
-};
+use crate::remote::{self, Fence, Journal, Licence, Names, Reader, RemoteError, Sending, Session, Writer, WriterParts};
 
 /// How long a remote operation that a dropped call left behind may still take before it counts as unanswered.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -47,9 +45,16 @@ pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Ses
         Ok(baseline) => baseline,
         Err(end) => return end,
     };
-    let form = match form(work, record.as_ref(), session, prepared, baseline.overwrite).await {
-        Ok(form) => form,
-        Err(why) => return never_sent(record.as_ref(), why).await,
+    let overwrite = baseline.overwrite;
+    let Some(form) = remote::choose_form(&prepared.proof, &work.bundle.manifest.contract, overwrite) else {
+        // An overwrite that a replacement's own record agrees on is not the contract's, so no check was held against it.
+        let why = if overwrite {
+            "the server was shown no way to replace a file in one step, so the agreed overwrite cannot be done"
+        } else {
+            "the server was shown no way to publish that refuses an existing name"
+        };
+        record.attention(why).await;
+        return never_sent(record.as_ref(), why.to_owned()).await;
     };
     // Without a temporary file the final name is written at the publish.
     let names = if form.has_temporary() {
@@ -137,44 +142,6 @@ async fn baseline(work: &Work, record: &dyn Record, session: &Session, prepared:
         Before::OriginalDelivered => Err(End::Delivered(Delivered::OriginalThere { cause: seen.cause() })),
         Before::CannotTell => Err(never_sent(record, seen.cause()).await),
     }
-}
-
-/// The form of the publish, fixed before the fence: by what this server was shown to do, now or earlier.
-async fn form(
-    work: &Work,
-    record: &dyn Record,
-    session: &Session,
-    prepared: &Prepared,
-    overwrite: bool,
-) -> Result<PublishForm, String> {
-    let server = session.server();
-    let known = record.proof(server).await.map_err(|error| error.to_string())?;
-    let proof = if let Some(proof) = known {
-        proof
-    } else {
-        let scratch = ScratchNames::mint(&work.bundle.manifest.names.temporary, &prepared.expected.name)
-            .map_err(|error| error.to_string())?;
-        let proof = remote::prove(session, &scratch)
-            .await
-            .map_err(|error| format!("the server could not be tried on scratch names: {error}"))?;
-        // An attempt that cannot keep the proof still has it; the next one tries again.
-        if let Err(error) = record.keep_proof(server, &proof).await {
-            tracing::warn!(job = %work.job.id, %error, "how the server publishes could not be kept");
-        }
-        proof
-    };
-    let contract = &work.bundle.manifest.contract;
-    if let Some(form) = remote::choose_form(&proof, contract, overwrite) {
-        return Ok(form);
-    }
-    let why = if overwrite {
-        "the server was shown no way to replace a file in one step, so the agreed overwrite cannot be done"
-    } else {
-        "the server was shown no way to publish that refuses an existing name; agree on exclusive create with a trigger file, \
-         or ask the partner for a server that refuses"
-    };
-    record.attention(why).await;
-    Err(why.to_owned())
 }
 
 /// Nothing was sent, and nothing will be.

@@ -1,14 +1,16 @@
-//! One attempt, from the confirmed claim to its last write: build, name and list, authorize, baseline, send, fence,
+//! One attempt, from the confirmed claim to its last write: build, name, list, check, authorize, baseline, send, fence,
 //! publish, look, conclude.
 //!
 //! The sequence exists once. What it must have recorded goes through one trait, [`Record`]: delivery implements it
 //! with the store, so the very code that delivers can also be rehearsed without a database. It decides nothing that a
 //! statement must decide: ownership, both cutoffs and the publish fence are answers of `Record`.
 //!
-//! It keeps two rules. Nothing reaches the partner before cutoff 2. After it nothing stops the delivery but its own end,
+//! It keeps two rules. Nothing of a job reaches the partner before cutoff 2: a server that nobody checked yet is tried with
+//! scratch files, and else only looked at. After it nothing stops the delivery but its own end,
 //! and whatever that end is, the evidence is appended before the terminal write is tried.
 
 mod before;
+mod checked;
 mod deliver;
 mod earlier;
 mod look;
@@ -21,7 +23,7 @@ use std::sync::Arc;
 
 pub use look_back::{Others, ask_away, facts, look_back, names_of};
 pub use record::{
-    Authorization, Delivered, Earlier, End, KeyHistory, NotRecorded, Original, Place, Record, Release, Terminal,
+    Authorization, Delivered, Earlier, End, KeyHistory, Known, NotRecorded, Original, Place, Record, Release, Terminal,
 };
 pub use stop::{Stop, StopReason};
 

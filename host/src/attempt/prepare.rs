@@ -1,21 +1,21 @@
-//! Up to cutoff 2: build the file, reach the partner, name, list, authorize.
+//! Up to cutoff 2: build the file, reach the partner, name, list, check, authorize.
 //!
-//! Everything here can be undone by letting go of it: the file has no name, and at the partner nothing was written.
+//! Everything here can be undone by letting go of it: the file has no name, and at the partner nothing of it was written.
 //! A stop request, a lost lease and a shutdown end it at once. `Stopped` needs the recorded request; a lost lease
 //! writes nothing, and a shutdown hands the work back.
 
 use std::sync::Arc;
 
-use super::before;
 use super::record::{Authorization, End, Place, Record, Release};
 use super::{StopReason, Work};
+use super::{before, checked};
 use crate::job::facts::FileFacts;
 use crate::job::names::{self, Parts};
 use crate::job::remedy::Remedy;
 use crate::job::status::FailureReason;
 use crate::job::verdict::Before;
 use crate::plugin::{Built, CallError, Handed};
-use crate::remote::{Names, Reader, Session};
+use crate::remote::{Names, Proof, Reader, Session};
 use crate::spool::SpoolFile;
 
 /// What cutoff 2 authorized.
@@ -28,9 +28,11 @@ pub(super) struct Prepared {
     pub names: Arc<Names>,
     /// Where the final name lies.
     pub place: Place,
+    /// How the server was shown to publish.
+    pub proof: Proof,
 }
 
-/// Names, lists and passes cutoff 2, or says how the attempt ends before it.
+/// Names, lists, checks and passes cutoff 2, or says how the attempt ends before it.
 pub(super) async fn authorized(
     work: &Work,
     record: &dyn Record,
@@ -42,8 +44,14 @@ pub(super) async fn authorized(
     let expected = FileFacts { name, bytes: file.bytes(), sha256: file.sha256() };
     let names = Arc::new(mint(work, &expected.name)?);
     let place = place(work, session, &expected.name);
-    let prepared = Prepared { file, handed, expected, names, place };
-    list(work, record, session, &prepared).await?;
+    let seen = list(work, record, session, &expected.name, &place).await?;
+    // Where the look can tell nothing, the check says why, if it is a word of the contract that is not kept.
+    let proof = checked::server(work, record, session, &expected.name).await?;
+    if seen.answer == Before::CannotTell {
+        return Err(End::Released(Release::LookFailed { why: seen.cause() }));
+    }
+    let prepared = Prepared { file, handed, expected, names, place, proof };
+    ask_the_plugin(work, session, &prepared).await?;
     authorize(record, &prepared).await?;
     Ok(prepared)
 }
@@ -103,21 +111,29 @@ fn mint(work: &Work, final_name: &str) -> Result<Names, End> {
 }
 
 /// Lists the final name while a stop request can still win. The recorded baseline comes after cutoff 2.
-async fn list(work: &Work, record: &dyn Record, session: &Session, prepared: &Prepared) -> Result<(), End> {
-    let history = record.history(&prepared.place).await.map_err(|error| End::Nothing { why: error.to_string() })?;
+async fn list(
+    work: &Work,
+    record: &dyn Record,
+    session: &Session,
+    final_name: &str,
+    place: &Place,
+) -> Result<before::Seen, End> {
+    let history = record.history(place).await.map_err(|error| End::Nothing { why: error.to_string() })?;
     let seen = tokio::select! {
         biased;
         () = work.stop.token().cancelled() => return Err(stopped(work, "listing")),
-        seen = before::look(work, record, session, &prepared.expected.name, &history) => seen,
+        seen = before::look(work, record, session, final_name, &history) => seen,
     };
     match seen.answer {
-        Before::Go | Before::GoOver => {}
-        Before::FinalNameOccupied => return Err(failed(FailureReason::FinalNameOccupied, seen.cause())),
-        Before::OriginalDelivered => return Err(failed(FailureReason::OriginalDelivered, seen.cause())),
-        Before::CannotTell => return Err(End::Released(Release::LookFailed { why: seen.cause() })),
+        Before::Go | Before::GoOver | Before::CannotTell => Ok(seen),
+        Before::FinalNameOccupied => Err(failed(FailureReason::FinalNameOccupied, seen.cause())),
+        Before::OriginalDelivered => Err(failed(FailureReason::OriginalDelivered, seen.cause())),
     }
-    // The plugin's own baseline is a report. Asking for it before cutoff 2 finds a plugin that traps there while
-    // nothing has left the process.
+}
+
+/// The plugin's own baseline is a report. Asking for it before cutoff 2 finds a plugin that traps there while nothing of the
+/// job has left the process.
+async fn ask_the_plugin(work: &Work, session: &Session, prepared: &Prepared) -> Result<(), End> {
     let reader = Reader::new(session.clone(), Arc::clone(&prepared.names), work.stop.token().clone());
     let name = &prepared.expected.name;
     let listed = work.bundle.baseline(&work.destination, &work.job, name, reader, work.stop.token()).await;
@@ -190,7 +206,7 @@ fn unprepared(work: &Work, during: &'static str, error: CallError) -> End {
     }
 }
 
-fn stopped(work: &Work, during: &'static str) -> End {
+pub(super) fn stopped(work: &Work, during: &'static str) -> End {
     match work.stop.reason() {
         Some(StopReason::Requested) => End::Stopped { during },
         Some(StopReason::OwnershipLost) => End::Nothing { why: "the job was taken over".to_owned() },
@@ -198,6 +214,6 @@ fn stopped(work: &Work, during: &'static str) -> End {
     }
 }
 
-fn failed(reason: FailureReason, cause: String) -> End {
+pub(super) fn failed(reason: FailureReason, cause: String) -> End {
     End::Failed { reason, cause }
 }

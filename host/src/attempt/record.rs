@@ -9,7 +9,7 @@ use crate::job::on_record::AttemptOnRecord;
 use crate::job::remedy::Remedy;
 use crate::job::status::{FailureReason, Status};
 use crate::job::verdict::Conclusion;
-use crate::remote::{ConnectError, Fence, Journal, Proof, ServerFacts};
+use crate::remote::{Check, ConnectError, Fence, Journal, Proof, Seen, ServerFacts};
 
 /// The record of one attempt. Every write asks for the attempt; a write that another owner's commit overtook says so.
 ///
@@ -44,12 +44,16 @@ pub trait Record: Fence + Journal {
         temporary: &'a str,
         answer: &'a Answer,
     ) -> BoxFuture<'a, Result<(), NotRecorded>>;
-    /// How this server was shown to publish, if it was, with this banner and these extensions.
-    fn proof<'a>(&'a self, server: &'a ServerFacts) -> BoxFuture<'a, Result<Option<Proof>, NotRecorded>>;
+    /// What this server was shown to do, if it was, with this banner and these extensions, for the destination as it is.
+    fn known<'a>(&'a self, server: &'a ServerFacts) -> BoxFuture<'a, Result<Option<Known>, NotRecorded>>;
     /// Marks the destination: a person must mend it before the next job goes there.
     fn attention<'a>(&'a self, why: &'a str) -> BoxFuture<'a, ()>;
-    /// Keeps a new proof for the next attempts.
-    fn keep_proof<'a>(&'a self, server: &'a ServerFacts, proof: &'a Proof) -> BoxFuture<'a, Result<(), NotRecorded>>;
+    /// Keeps a new check, or why nothing could be proven, for the next attempts and for people.
+    fn keep_check<'a>(
+        &'a self,
+        server: &'a ServerFacts,
+        checked: Result<&'a Check, &'a String>,
+    ) -> BoxFuture<'a, Result<(), NotRecorded>>;
     /// The terminal write, or the release.
     fn finish<'a>(&'a self, end: &'a End) -> BoxFuture<'a, Terminal>;
 }
@@ -59,6 +63,14 @@ pub trait Record: Fence + Journal {
 #[error("the record could not be kept: {why}")]
 pub struct NotRecorded {
     pub why: String,
+}
+
+/// What a server was shown to do before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    pub proof: Proof,
+    /// `None` in a rehearsal, which tries how its server publishes and nothing else.
+    pub seen: Option<Seen>,
 }
 
 /// Where the names of this attempt lie. No two delivery keys get the same final name there.
@@ -160,6 +172,10 @@ pub enum Release {
     Host {
         why: String,
         remedy: Remedy,
+    },
+    /// The destination is not what was agreed: a person must mend it.
+    Attention {
+        why: String,
     },
     ShuttingDown,
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::keeper::Held;
 use super::pause::Pauses;
 use crate::attempt::{
-    Authorization, Delivered, Earlier, End, KeyHistory, NotRecorded, Original, Place, Record, Release, Terminal,
+    Authorization, Delivered, Earlier, End, KeyHistory, Known, NotRecorded, Original, Place, Record, Release, Terminal,
 };
 use crate::job::contract::Contract;
 use crate::job::evidence::{Answer, Evidence, PublishForm};
@@ -20,8 +20,8 @@ use crate::job::on_record::AttemptOnRecord;
 use crate::job::remedy::Remedy;
 use crate::job::status::{FailureReason, Status};
 use crate::job::verdict::Conclusion;
-use crate::remote::{Fence, FenceRefused, Journal, Proof, ServerFacts};
-use crate::store::{self, DeliveryOutcome, Pool, Released, StoreError, Write};
+use crate::remote::{Check, Fence, FenceRefused, Journal, ServerFacts};
+use crate::store::{self, CheckedServer, DeliveryOutcome, FinishedCheck, Pool, Released, Showed, StoreError, Write};
 
 /// How long the look of an earlier attempt is kept from others while its temporary file is removed.
 const FENCING: Duration = Duration::from_secs(120);
@@ -48,6 +48,8 @@ pub struct JobRecord {
     /// On a replacement.
     pub original: Option<Uuid>,
     pub destination: Uuid,
+    /// Digest of what a check of the destination depends on, as this attempt has it.
+    pub checked: String,
     pub contract: Contract,
     pub bounds: Bounds,
     pub lease: Held,
@@ -223,12 +225,13 @@ impl Record for JobRecord {
         })
     }
 
-    fn proof<'a>(&'a self, server: &'a ServerFacts) -> BoxFuture<'a, Result<Option<Proof>, NotRecorded>> {
+    fn known<'a>(&'a self, server: &'a ServerFacts) -> BoxFuture<'a, Result<Option<Known>, NotRecorded>> {
         Box::pin(async move {
-            let found = store::find_proof(&self.pool, self.destination, &server.fingerprint()).await;
-            let Some(document) = found.map_err(|error| not_recorded(&error))? else { return Ok(None) };
-            // A proof that this version cannot read is none: the server is tried again.
-            Ok(serde_json::from_value(document).ok())
+            let found = store::find_check(&self.pool, self.destination, &self.checked, &server.fingerprint()).await;
+            let Some(Showed { proof, seen }) = found.map_err(|error| not_recorded(&error))? else { return Ok(None) };
+            // What this version cannot read is not known: the server is checked again.
+            let (proof, seen) = (serde_json::from_value(proof), serde_json::from_value(seen));
+            Ok(proof.ok().zip(seen.ok()).map(|(proof, seen)| Known { proof, seen: Some(seen) }))
         })
     }
 
@@ -236,16 +239,29 @@ impl Record for JobRecord {
         Box::pin(async move { self.pauses.needs_attention(self.destination, why).await })
     }
 
-    fn keep_proof<'a>(&'a self, server: &'a ServerFacts, proof: &'a Proof) -> BoxFuture<'a, Result<(), NotRecorded>> {
+    fn keep_check<'a>(
+        &'a self,
+        server: &'a ServerFacts,
+        checked: Result<&'a Check, &'a String>,
+    ) -> BoxFuture<'a, Result<(), NotRecorded>> {
         Box::pin(async move {
-            let document = |value: Result<serde_json::Value, serde_json::Error>| {
-                value.map_err(|error| NotRecorded { why: error.to_string() })
+            let unwritable = |error: serde_json::Error| NotRecorded { why: error.to_string() };
+            let facts = serde_json::to_value(server).map_err(unwritable)?;
+            let result = match checked {
+                Ok(Check { proof, seen }) => Ok(Showed {
+                    proof: serde_json::to_value(proof).map_err(unwritable)?,
+                    seen: serde_json::to_value(seen).map_err(unwritable)?,
+                }),
+                Err(problem) => Err(problem.clone()),
             };
-            let (server_document, proof) =
-                (document(serde_json::to_value(server))?, document(serde_json::to_value(proof))?);
-            store::keep_proof(&self.pool, self.destination, &server.fingerprint(), server_document, proof)
-                .await
-                .map_err(|error| not_recorded(&error))
+            let check = FinishedCheck {
+                destination: self.destination,
+                checked: self.checked.clone(),
+                requested_by: self.worker.clone(),
+                server: Some(CheckedServer { facts, fingerprint: server.fingerprint() }),
+                result,
+            };
+            store::keep_check(&self.pool, check).await.map(drop).map_err(|error| not_recorded(&error))
         })
     }
 
@@ -309,6 +325,10 @@ impl JobRecord {
                     Remedy::Reachable => self.pauses.unreachable(self.destination, self.job).await,
                     Remedy::AnotherAttempt => {}
                 }
+                (why.clone(), self.backoff())
+            }
+            Release::Attention { why } => {
+                self.pauses.needs_attention(self.destination, why).await;
                 (why.clone(), self.backoff())
             }
             // Nothing is wrong with the partner: another host may go on at once.
@@ -401,7 +421,10 @@ fn in_words(end: &End) -> String {
         End::Stopped { during } => format!("stopped while {during}"),
         End::Failed { reason, cause } => format!("{reason}: {cause}"),
         End::Released(Release::Partner(error)) => error.to_string(),
-        End::Released(Release::LookFailed { why } | Release::Host { why, .. }) | End::Nothing { why } => why.clone(),
+        End::Released(
+            Release::LookFailed { why } | Release::Host { why, .. } | Release::Attention { why },
+        )
+        | End::Nothing { why } => why.clone(),
         End::Released(Release::ShuttingDown) => "the host is shutting down".to_owned(),
         End::Delivered(Delivered::Concluded(conclusion)) => conclusion.sentence().to_owned(),
         End::Delivered(Delivered::Occupied { cause } | Delivered::OriginalThere { cause }) => cause.clone(),

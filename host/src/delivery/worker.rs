@@ -281,6 +281,7 @@ impl Shared {
             attempt_count: job.attempt_count,
             original: job.replacement.as_ref().map(|replacement| replacement.original),
             destination: job.destination,
+            checked: destination.digests.checked.clone(),
             contract: bundle.manifest.contract.clone(),
             bounds: self.bounds.clone(),
             lease,

@@ -82,4 +82,8 @@ pub struct Digests {
     pub settings: String,
     /// The same of the contract in canonical JSON.
     pub contract: String,
+    /// The same of what a check of its server depends on: where it is, and where names lie. A claim from before there was one
+    /// does not say it.
+    #[serde(default)]
+    pub checked: String,
 }

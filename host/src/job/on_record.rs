@@ -107,6 +107,7 @@ mod tests {
                 manifest: digest("m"),
                 settings: digest("s"),
                 contract: contract.to_owned(),
+                checked: digest("k"),
             }),
             evidence,
             unreadable: 0,

@@ -6,20 +6,21 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 use uuid::Uuid;
 
+use super::checked;
 use super::document::{Document, DocumentError};
 use super::endpoint;
 use super::manifest::Manifest;
 use super::measure::Meter;
+use super::open_query::OpenQuery;
 use crate::job::facts::Sha256;
 use crate::job::model::Digests;
 use crate::policy::DestinationRules;
 use crate::remote::Endpoint;
-use crate::source::{Database, Queries, Query, Rows, SourceError, check_query};
+use crate::source::{Database, Queries, Query, check_query};
 
 pub(super) const FILE: &str = "destinations.toml";
 
@@ -44,25 +45,6 @@ pub struct Destination {
     pub(super) meter: Option<Meter>,
     /// On a rehearsed one of a bundle without a builder: the file to deliver.
     pub(super) ready: Option<Arc<[u8]>>,
-}
-
-/// Opens the named queries of a destination. In operation [`Queries`]; rehearsals and tests give rows of their own.
-pub trait OpenQuery: Send + Sync {
-    fn open<'a>(
-        &'a self,
-        query: &'a str,
-        parameters: &'a [(String, String)],
-    ) -> BoxFuture<'a, Result<Box<dyn Rows>, SourceError>>;
-}
-
-impl OpenQuery for Queries {
-    fn open<'a>(
-        &'a self,
-        query: &'a str,
-        parameters: &'a [(String, String)],
-    ) -> BoxFuture<'a, Result<Box<dyn Rows>, SourceError>> {
-        Queries::open(self, query, parameters)
-    }
 }
 
 impl Destination {
@@ -324,11 +306,12 @@ fn digests(
         manifest: manifest.sha256.to_string(),
         settings: canonical_digest(&digested)?,
         contract: canonical_digest(&manifest.contract)?,
+        checked: checked::digest(manifest, endpoint)?,
     })
 }
 
 /// SHA-256 of a value as JSON with its keys in order.
-fn canonical_digest(value: &impl Serialize) -> Result<String, serde_json::Error> {
+pub(super) fn canonical_digest(value: &impl Serialize) -> Result<String, serde_json::Error> {
     // `Value` keeps objects in a sorted map.
     let json = serde_json::to_string(&serde_json::to_value(value)?)?;
     Ok(Sha256(sha2::Sha256::digest(json.as_bytes()).into()).to_string())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::bundle::Bundle;
-use super::destinations::{self, Destination, OpenQuery, Shared};
+use super::destinations::{self, Destination, Shared};
 use super::error::{BundleError, BundleFault};
 use super::measure::Meter;
 use crate::job::facts::Sha256;
@@ -51,6 +51,7 @@ impl Bundle {
                 manifest: self.manifest.sha256.to_string(),
                 settings: rehearsed(),
                 contract: rehearsed(),
+                checked: rehearsed(),
             },
             source,
             meter: Some(meter),

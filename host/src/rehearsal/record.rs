@@ -7,14 +7,14 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::attempt::{
-    Authorization, Delivered, Earlier, End, KeyHistory, NotRecorded, Original, Place, Record, Release, Terminal,
+    Authorization, Delivered, Earlier, End, KeyHistory, Known, NotRecorded, Original, Place, Record, Release, Terminal,
 };
 use crate::job::evidence::{Answer, Evidence, PublishForm};
 use crate::job::facts::FileFacts;
 use crate::job::on_record::AttemptOnRecord;
 use crate::job::status::{FailureReason, Status};
 use crate::job::verdict::Conclusion;
-use crate::remote::{Fence, FenceRefused, Journal, Proof, ServerFacts};
+use crate::remote::{Check, Fence, FenceRefused, Journal, Proof, ServerFacts};
 
 /// How far the attempt came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -208,15 +208,19 @@ impl Record for MemoryRecord {
     }
 
     /// As `waybill partner check` left it, before anything went wrong.
-    fn proof<'a>(&'a self, _: &'a ServerFacts) -> BoxFuture<'a, Result<Option<Proof>, NotRecorded>> {
-        Box::pin(async move { Ok(Some(self.proof.clone())) })
+    fn known<'a>(&'a self, _: &'a ServerFacts) -> BoxFuture<'a, Result<Option<Known>, NotRecorded>> {
+        Box::pin(async move { Ok(Some(Known { proof: self.proof.clone(), seen: None })) })
     }
 
     fn attention<'a>(&'a self, why: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async move { self.kept_now().attention = Some(why.to_owned()) })
     }
 
-    fn keep_proof<'a>(&'a self, _: &'a ServerFacts, _: &'a Proof) -> BoxFuture<'a, Result<(), NotRecorded>> {
+    fn keep_check<'a>(
+        &'a self,
+        _: &'a ServerFacts,
+        _: Result<&'a Check, &'a String>,
+    ) -> BoxFuture<'a, Result<(), NotRecorded>> {
         Box::pin(async { Ok(()) })
     }
 
@@ -236,7 +240,9 @@ impl Concluded {
             End::Stopped { .. } => Self::Stopped,
             End::Failed { reason, cause } => Self::Failed { reason: *reason, cause: cause.clone() },
             End::Released(Release::Partner(error)) => Self::Released { why: error.to_string() },
-            End::Released(Release::LookFailed { why } | Release::Host { why, .. }) => {
+            End::Released(
+                Release::LookFailed { why } | Release::Host { why, .. } | Release::Attention { why },
+            ) => {
                 Self::Released { why: why.clone() }
             }
             End::Released(Release::ShuttingDown) => Self::Released { why: "the host is shutting down".to_owned() },

@@ -1,17 +1,23 @@
 //! A check of a partner's server before it is trusted: what it announces, shows and offers, and the [`Proof`] on scratch
-//! names of how it publishes. What it means for a contract is [`super::findings`]'s.
+//! names of how it publishes. What it means for a contract is [`super::findings`]'s. A person's command and an attempt make
+//! the same one.
 //!
 //! Nothing is written but scratch files under temporary names, each with an id of its own, and they are removed again.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
 use super::error::RemoteError;
-use super::prove::{Proof, ScratchNames, Shown, prove};
+use super::prove::{Proof, ScratchNames, Shown, go_on, prove_until};
 use super::session::Session;
 use crate::job::facts::{Entry, Found};
 
 /// More entries than this are not counted.
 const MOST_ENTRIES: usize = 10_000;
+/// How long a check that was asked to stop may take to remove its scratch files.
+const TO_CLEAN_UP: Duration = Duration::from_secs(10);
 const CONTENT: &[u8] = b"a scratch file, removed again by the host that wrote it\n";
 
 /// What was seen of a server.
@@ -43,14 +49,38 @@ pub struct Seen {
 }
 
 /// Looks, then proves. An error means that the session was lost or that a scratch file could not be written; scratch files
-/// may then be left, under names that only temporary files have.
-pub async fn check(session: &Session, scratch: &ScratchNames, answers: Option<&str>) -> Result<Check, RemoteError> {
+/// may then be left, under names that only temporary files have. Asked to stop, it ends between two requests and removes
+/// what it wrote; a server that is too slow for that keeps it.
+pub async fn check(
+    session: &Session,
+    scratch: &ScratchNames,
+    answers: Option<&str>,
+    stop: &CancellationToken,
+) -> Result<Check, RemoteError> {
+    let checking = look_and_prove(session, scratch, answers, stop);
+    tokio::pin!(checking);
+    tokio::select! {
+        biased;
+        checked = &mut checking => checked,
+        () = stop.cancelled() => {
+            tokio::time::timeout(TO_CLEAN_UP, checking).await.unwrap_or(Err(RemoteError::Stopped))
+        }
+    }
+}
+
+async fn look_and_prove(
+    session: &Session,
+    scratch: &ScratchNames,
+    answers: Option<&str>,
+    stop: &CancellationToken,
+) -> Result<Check, RemoteError> {
     let lists = list(session, ".").await?;
     let lists_answers = match answers {
         Some(folder) => Some(list(session, folder).await?),
         None => None,
     };
     let free_bytes = session.free_bytes().await?;
+    go_on(stop)?;
     let name = scratch.first();
     session.create(name, CONTENT.to_vec()).await.map_err(|failed| failed.error)?;
     let seen = look(session, name).await;
@@ -63,7 +93,8 @@ pub async fn check(session: &Session, scratch: &ScratchNames, answers: Option<&s
     {
         return Err(error);
     }
-    let proof = prove(session, scratch).await?;
+    go_on(stop)?;
+    let proof = prove_until(session, scratch, stop).await?;
     let tells_size = entry.as_ref().is_some_and(|entry| entry.bytes == Some(CONTENT.len() as u64));
     let tells_time = entry.as_ref().is_some_and(|entry| entry.modified.is_some());
     let seen = Seen { lists, lists_answers, shows, tells_size, tells_time, reads_back, free_bytes };

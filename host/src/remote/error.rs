@@ -62,6 +62,12 @@ impl RemoteError {
         }
     }
 
+    /// True if the server will say the same until someone changes something there: a folder is missing, or this account has
+    /// no right, or the server cannot do it. A disk that is full may be emptied by the partner.
+    pub fn needs_attention(&self) -> bool {
+        matches!(self, Self::Refused { code: Some(NO_SUCH_FILE | PERMISSION_DENIED | OP_UNSUPPORTED), .. })
+    }
+
     pub(super) fn forbidden(why: impl Into<String>) -> Self {
         Self::Forbidden { why: why.into() }
     }

@@ -41,7 +41,7 @@ pub struct About<'a> {
     /// The server's identification string.
     pub banner: &'a str,
     pub proof: &'a Proof,
-    /// `None` where an attempt made the proof by itself.
+    /// `None` where only the publish was tried, as a rehearsal does.
     pub seen: Option<&'a Seen>,
     pub contract: &'a Contract,
     /// Temporary and final names lie in the same folder.
@@ -56,6 +56,11 @@ pub fn findings(about: &About<'_>) -> Vec<Finding> {
     found.extend(about.seen.map(|seen| looking(about, seen)).into_iter().flatten());
     found.extend(on_the_partners_word(about.contract));
     found
+}
+
+/// What speaks against delivering here under this contract, each with what to do; empty: nothing does.
+pub fn contradictions(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
+    findings.iter().filter(|finding| finding.stands == Standing::Contradicts)
 }
 
 fn agrees(about: &str, sentence: impl Into<String>) -> Finding {

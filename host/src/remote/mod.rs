@@ -39,7 +39,7 @@ mod writer;
 pub use check::{Check, Seen, check};
 pub use endpoint::{DirectoryEndpoint, Endpoint, ObjectsEndpoint, SecretRef, SftpEndpoint};
 pub use error::{ConnectError, RemoteError};
-pub use findings::{About, Finding, Standing, findings};
+pub use findings::{About, Finding, Standing, contradictions, findings};
 pub use gate::Licence;
 pub use journal::{Fence, FenceRefused, Journal};
 pub use look::look;

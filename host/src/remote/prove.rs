@@ -6,6 +6,7 @@
 //! changes. It shows what the server did, not that it is free of races.
 
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 use tracing::warn;
 use uuid::Uuid;
 
@@ -108,7 +109,16 @@ impl ScratchNames {
 /// Tries what a delivery may need. An error means that the session was lost or a basic request refused; scratch files
 /// may then be left, under names that only temporary files have.
 pub async fn prove(session: &Session, scratch: &ScratchNames) -> Result<Proof, RemoteError> {
-    let tried = Trial { session, scratch }.run().await;
+    prove_until(session, scratch, &CancellationToken::new()).await
+}
+
+/// The same, ended by a stop between two requests; the scratch files are removed then too.
+pub(super) async fn prove_until(
+    session: &Session,
+    scratch: &ScratchNames,
+    stop: &CancellationToken,
+) -> Result<Proof, RemoteError> {
+    let tried = Trial { session, scratch, stop }.run().await;
     let mut left_behind = Vec::new();
     for name in &scratch.0 {
         match session.remove(name).await {
@@ -121,6 +131,11 @@ pub async fn prove(session: &Session, scratch: &ScratchNames) -> Result<Proof, R
         }
     }
     tried.map(|proof| Proof { left_behind, ..proof })
+}
+
+/// Nothing more is asked of the server once the attempt was asked to stop.
+pub(super) fn go_on(stop: &CancellationToken) -> Result<(), RemoteError> {
+    if stop.is_cancelled() { Err(RemoteError::Stopped) } else { Ok(()) }
 }
 
 /// The form in which this server publishes, or none if it offers no form that is safe under the contract. Where the contract
@@ -156,6 +171,7 @@ const THIRD: &[u8] = b"the third scratch file\n";
 struct Trial<'a> {
     session: &'a Session,
     scratch: &'a ScratchNames,
+    stop: &'a CancellationToken,
 }
 
 impl Trial<'_> {
@@ -166,6 +182,7 @@ impl Trial<'_> {
         let size_after_close =
             Shown::new(held, &Ok(()), if held { "the file is whole" } else { "the file is not whole" });
 
+        go_on(self.stop)?;
         let again = self.session.create(first, SECOND.to_vec()).await.map_err(|failed| failed.error);
         let again = answered(again)?;
         let create_refuses = self.kept(&again, &[(first, FIRST)]).await?;
@@ -175,9 +192,12 @@ impl Trial<'_> {
         }
         self.session.create(second, SECOND.to_vec()).await.map_err(|failed| failed.error)?;
 
+        go_on(self.stop)?;
         let (link_creates, link_refuses) = self.link(first, second, linked).await?;
 
+        go_on(self.stop)?;
         let [rename_refuses, rename_replaces, rename_moves] = self.rename(first, second, moved).await?;
+        go_on(self.stop)?;
         let posix_rename_replaces = if let Some(why) = self.session.lacks_posix_rename() {
             Shown::not_tried(why)
         } else {

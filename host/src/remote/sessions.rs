@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -26,6 +27,8 @@ struct Shared {
     limits: SessionLimits,
     idle: Duration,
     kept: Mutex<HashMap<Uuid, Kept>>,
+    /// Whose server is being checked.
+    checking: Mutex<HashMap<Uuid, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 struct Kept {
@@ -37,7 +40,7 @@ struct Kept {
 impl Sessions {
     /// `idle` is how long an unused session is kept.
     pub fn new(limits: SessionLimits, idle: Duration) -> Self {
-        Self { shared: Arc::new(Shared { limits, idle, kept: Mutex::default() }) }
+        Self { shared: Arc::new(Shared { limits, idle, kept: Mutex::default(), checking: Mutex::default() }) }
     }
 
     /// A session that nobody else has: the kept one if it lives and the endpoint has not changed, else a new one.
@@ -53,6 +56,15 @@ impl Sessions {
             kept.session.close().await;
         }
         Session::connect(endpoint, &self.shared.limits).await
+    }
+
+    /// A turn to check a destination's server. Whoever waits for it finds what the one before kept.
+    pub async fn turn_to_check(&self, destination: Uuid) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut checking = self.shared.checking.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(checking.entry(destination).or_default())
+        };
+        turn.lock_owned().await
     }
 
     /// Keeps the session for the destination's next job, or closes it.

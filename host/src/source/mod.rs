@@ -69,6 +69,14 @@ pub struct Queries {
     queries: Arc<BTreeMap<String, Query>>,
 }
 
+/// What a database said of a query that it was not asked to run.
+#[derive(Debug)]
+pub struct Described {
+    pub query: String,
+    /// Its columns, or why it cannot be run.
+    pub columns: Result<Vec<Column>, SourceError>,
+}
+
 /// What can go wrong between a plugin and the tenant's data. The texts carry no value of any row.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
@@ -136,6 +144,22 @@ impl Queries {
     /// The names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.queries.keys().map(String::as_str)
+    }
+
+    /// Has every query prepared and described by its database; none is run. Whatever parameters a query names besides the
+    /// tenant are there.
+    pub fn describe(&self) -> BoxFuture<'_, Vec<Described>> {
+        Box::pin(async move {
+            let mut described = Vec::with_capacity(self.queries.len());
+            for (name, query) in self.queries.iter() {
+                let columns = match query::bind_nothing(name, &query.sql, self.tenant) {
+                    Ok(bound) => postgres::describe(name, &query.database, &bound).await,
+                    Err(error) => Err(error),
+                };
+                described.push(Described { query: name.clone(), columns });
+            }
+            described
+        })
     }
 
     /// Runs a query by its name with the tenant and the given parameters bound. Parameters that it does not use are ignored.

@@ -11,8 +11,11 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow, PgStatement};
-use sqlx::{AssertSqlSafe, Column as _, ConnectOptions as _, Executor as _, Row as _, SqlSafeStr as _, Statement as _};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgDatabaseError, PgErrorPosition, PgRow, PgStatement};
+use sqlx::{
+    AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Executor as _, Row as _, SqlSafeStr as _,
+    Statement as _,
+};
 use tokio::sync::mpsc;
 
 use super::query::Bound;
@@ -78,6 +81,26 @@ impl Rows for PostgresRows {
 /// Connects, describes the result, and starts to read.
 pub(super) async fn open(query: &str, database: &Database, bound: Bound) -> Result<PostgresRows, SourceError> {
     let query = query.to_owned();
+    let (connection, statement) = prepare(&query, database, &bound).await?;
+    let (columns, readings) = described(&query, &statement)?;
+    let (sender, batches) = mpsc::channel(QUEUED_BATCHES);
+    let reader = tokio::spawn(read(query.clone(), connection, statement, bound.values, readings, sender));
+    Ok(PostgresRows { columns, query, batches, ended: false, handed_over: 0, rest: Vec::new().into_iter(), reader })
+}
+
+/// Connects and describes the result. The query is not run.
+pub(super) async fn describe(query: &str, database: &Database, bound: &Bound) -> Result<Vec<Column>, SourceError> {
+    let (connection, statement) = prepare(query, database, bound).await?;
+    let (columns, _) = described(query, &statement)?;
+    // What it said is known; a goodbye that fails changes nothing of it.
+    if let Err(error) = connection.close().await {
+        tracing::debug!(query, %error, "a connection did not end well");
+    }
+    Ok(columns)
+}
+
+async fn prepare(query: &str, database: &Database, bound: &Bound) -> Result<(PgConnection, PgStatement), SourceError> {
+    let query = query.to_owned();
     let options = options(&query, database)?;
     let at = place(&options);
     let unreachable = |why: String| SourceError::Unreachable { query: query.clone(), at: at.clone(), why };
@@ -89,12 +112,10 @@ pub(super) async fn open(query: &str, database: &Database, bound: Bound) -> Resu
     (&mut connection).execute(AS_STORED).await.map_err(|error| unreachable(error.to_string()))?;
     let text = sqlx::postgres::PgTypeInfo::with_name("TEXT");
     let types = vec![text; bound.values.len()];
-    let sql = AssertSqlSafe(bound.sql).into_sql_str();
-    let statement = (&mut connection).prepare_with(sql, &types).await.map_err(|error| unprepared(&query, &error))?;
-    let (columns, readings) = describe(&query, &statement)?;
-    let (sender, batches) = mpsc::channel(QUEUED_BATCHES);
-    let reader = tokio::spawn(read(query.clone(), connection, statement, bound.values, readings, sender));
-    Ok(PostgresRows { columns, query, batches, ended: false, handed_over: 0, rest: Vec::new().into_iter(), reader })
+    let sql = AssertSqlSafe(bound.sql.as_str()).into_sql_str();
+    let prepared = (&mut connection).prepare_with(sql, &types).await;
+    let statement = prepared.map_err(|error| unprepared(&query, &bound.sql, &error))?;
+    Ok((connection, statement))
 }
 
 fn options(query: &str, database: &Database) -> Result<PgConnectOptions, SourceError> {
@@ -125,7 +146,7 @@ fn place(options: &PgConnectOptions) -> String {
     format!("{host}:{}/{}", options.get_port(), options.get_database().unwrap_or_default())
 }
 
-fn describe(query: &str, statement: &PgStatement) -> Result<(Vec<Column>, Vec<Reading>), SourceError> {
+fn described(query: &str, statement: &PgStatement) -> Result<(Vec<Column>, Vec<Reading>), SourceError> {
     let mut columns = Vec::new();
     let mut readings = Vec::new();
     for column in statement.columns() {
@@ -281,18 +302,33 @@ impl Answer {
 }
 
 /// An end before any row was touched.
-fn unprepared(query: &str, error: &sqlx::Error) -> SourceError {
+fn unprepared(query: &str, sql: &str, error: &sqlx::Error) -> SourceError {
     let (query, mut why) = (query.to_owned(), error.to_string());
     match Answer::of(error) {
         Answer::Gone => SourceError::Lost { query, row: 0, why },
         Answer::NotNow => SourceError::BrokenOff { query, row: 0, why },
         Answer::No => {
+            let answer = error.as_database_error().and_then(|answer| answer.try_downcast_ref::<PgDatabaseError>());
+            if let Some(PgErrorPosition::Original(position)) = answer.and_then(PgDatabaseError::position) {
+                why.push_str(&whereabouts(sql, position));
+            }
             if why.contains("operator does not exist") {
                 why.push_str("; parameters are bound as text, so cast them, for example :tenant::uuid");
             }
             SourceError::Refused { query, why }
         }
     }
+}
+
+/// Which line of the query it is, and what stands there. The position counts characters from 1; parameters hold no line break.
+fn whereabouts(sql: &str, position: usize) -> String {
+    const SHOWN: usize = 24;
+    let before = position.saturating_sub(1);
+    let line = sql.chars().take(before).filter(|character| *character == '\n').count() + 1;
+    let rest: String = sql.chars().skip(before).take_while(|character| *character != '\n').collect();
+    let there: String = rest.chars().take(SHOWN).collect();
+    let more = if rest.len() > there.len() { "…" } else { "" };
+    if there.trim().is_empty() { format!(", in line {line}") } else { format!(", in line {line} at {there:?}{more}") }
 }
 
 /// An end in the middle: the statement failed on some row's data, was broken off, or the connection is gone.

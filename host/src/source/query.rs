@@ -68,6 +68,18 @@ pub(super) fn bind(
     Ok(bound)
 }
 
+/// Binds the tenant, and nothing to the other parameters: for a query that is described and not run.
+pub(super) fn bind_nothing(query: &str, sql: &str, tenant: Uuid) -> Result<Bound, SourceError> {
+    let parameters: Vec<(String, String)> = scan(sql)
+        .into_iter()
+        .filter_map(|piece| match piece {
+            Piece::Parameter(name) if name != TENANT => Some((name.to_owned(), String::new())),
+            Piece::Parameter(_) | Piece::Text(_) | Piece::EndOfStatement { .. } => None,
+        })
+        .collect();
+    bind(query, sql, tenant, &parameters)
+}
+
 /// A run of a query's text.
 #[derive(Debug, PartialEq, Eq)]
 enum Piece<'a> {

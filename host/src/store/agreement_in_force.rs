@@ -10,6 +10,8 @@ use super::pools::Pool;
 pub struct AgreementInForce {
     pub manifest: serde_json::Value,
     pub contract: serde_json::Value,
+    /// What a check of the destination as it is now is kept with; `None` until a host of this version has joined it.
+    pub checked: Option<String>,
 }
 
 /// Reads it; `None` if the tenant has no such destination.
@@ -23,7 +25,7 @@ pub async fn agreement_in_force(
     sqlx::query_as!(
         AgreementInForce,
         "-- store::agreement_in_force
-         SELECT manifest, contract FROM destinations WHERE tenant_id = $1 AND id = $2",
+         SELECT manifest, contract, digests ->> 'checked' AS checked FROM destinations WHERE tenant_id = $1 AND id = $2",
         tenant,
         destination
     )

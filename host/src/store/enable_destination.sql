@@ -4,7 +4,9 @@ WITH found AS (
     FROM destinations
     WHERE tenant_id = $1 AND id = $2 AND contract = $5
       AND $6 = (SELECT latest.id FROM destination_checks AS latest
-                WHERE latest.destination_id = $2 AND latest.finished_at IS NOT NULL
+                WHERE latest.destination_id = $2
+                  AND latest.checked = destinations.digests ->> 'checked'
+                  AND latest.finished_at IS NOT NULL
                 ORDER BY latest.finished_at DESC LIMIT 1)
     FOR NO KEY UPDATE),
 enabled AS (

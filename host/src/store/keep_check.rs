@@ -11,14 +11,23 @@ use super::pools::Pool;
 #[derive(Debug, Clone, PartialEq)]
 pub struct FinishedCheck {
     pub destination: Uuid,
+    /// Digest of what was checked: the check counts as long as the destination has the same.
+    pub checked: String,
     /// The person or host that asked for it.
     pub requested_by: String,
     /// Banner and extensions of the server, with its fingerprint; `None` if there was no session.
     pub server: Option<CheckedServer>,
-    /// What it was shown to do, or why nothing could be proven, in a sentence.
-    pub result: Result<serde_json::Value, String>,
-    /// What else was seen.
-    pub seen: Option<serde_json::Value>,
+    /// What it showed, or why nothing could be proven, in a sentence.
+    pub result: Result<Showed, String>,
+}
+
+/// What a server showed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Showed {
+    /// How it publishes.
+    pub proof: serde_json::Value,
+    /// What it lets us see.
+    pub seen: serde_json::Value,
 }
 
 /// The server that a check met.
@@ -32,11 +41,11 @@ pub struct CheckedServer {
 /// there twice, and says the same.
 pub async fn keep_check(pool: &Pool, check: FinishedCheck) -> Result<bool, StoreError> {
     const ACT: &str = "keep_check";
-    let FinishedCheck { destination, requested_by, server, result, seen } = check;
+    let FinishedCheck { destination, checked, requested_by, server, result } = check;
     let (facts, fingerprint) = server.map(|server| (server.facts, server.fingerprint)).unzip();
-    let (proof, problem) = match result {
-        Ok(proof) => (Some(proof), None),
-        Err(problem) => (None, Some(problem)),
+    let (proof, seen, problem) = match result {
+        Ok(Showed { proof, seen }) => (Some(proof), Some(seen), None),
+        Err(problem) => (None, None, Some(problem)),
     };
     let mut connection = pool.acquire(ACT).await?;
     let sort = |error| StoreError::sort(ACT, error);
@@ -57,14 +66,16 @@ pub async fn keep_check(pool: &Pool, check: FinishedCheck) -> Result<bool, Store
     sqlx::query!(
         "-- store::keep_check, its result
          UPDATE destination_checks
-         SET finished_at = clock_timestamp(), server = $2, server_fingerprint = $3, proof = $4, problem = $5, seen = $6
+         SET finished_at = clock_timestamp(), server = $2, server_fingerprint = $3, proof = $4, problem = $5, seen = $6,
+             checked = $7
          WHERE id = $1",
         id,
         facts,
         fingerprint,
         proof,
         problem,
-        seen
+        seen,
+        checked
     )
     .execute(&mut *transaction)
     .await

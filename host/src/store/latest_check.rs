@@ -1,4 +1,4 @@
-//! What the latest check of a destination's server showed.
+//! What the latest check of a destination's server showed, of those that were made of the destination as it is.
 
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -19,8 +19,8 @@ pub struct RecordedCheck {
     pub problem: Option<String>,
 }
 
-/// The check that finished last, whatever came of it.
-pub async fn latest_check(pool: &Pool, destination: Uuid) -> Result<Option<RecordedCheck>, StoreError> {
+/// The check that finished last, whatever came of it, of those that were made of what this digest stands for.
+pub async fn latest_check(pool: &Pool, destination: Uuid, checked: &str) -> Result<Option<RecordedCheck>, StoreError> {
     const ACT: &str = "latest_check";
     let mut connection = pool.acquire(ACT).await?;
     sqlx::query_as!(
@@ -28,9 +28,10 @@ pub async fn latest_check(pool: &Pool, destination: Uuid) -> Result<Option<Recor
         r#"-- store::latest_check
            SELECT id, requested_by, finished_at AS "finished_at!", server, proof, seen, problem
            FROM destination_checks
-           WHERE destination_id = $1 AND finished_at IS NOT NULL
+           WHERE destination_id = $1 AND checked = $2 AND finished_at IS NOT NULL
            ORDER BY finished_at DESC LIMIT 1"#,
-        destination
+        destination,
+        checked
     )
     .fetch_optional(&mut *connection)
     .await

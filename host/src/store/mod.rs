@@ -53,9 +53,8 @@ mod acknowledgment_period;
 mod agreement_in_force;
 mod clear_pause;
 mod destination_state;
-mod find_proof;
+mod find_check;
 mod keep_check;
-mod keep_proof;
 mod key_history;
 mod latest_check;
 mod mark_attention;
@@ -145,13 +144,12 @@ pub use destination_state::{
     Attention, DestinationPause, DestinationState, all_destinations, destination_state, destinations_of,
 };
 pub use fence_earlier::{Fencing, fence_earlier, give_back_look};
+pub use find_check::find_check;
 pub use find_expired::{Case, Expired, ExpiredAfter, Standing, find_expired};
-pub use find_proof::find_proof;
 pub use finish_look::{NextLook, finish_look};
 pub use ground::Ground;
 pub use intend_removal::intend_removal;
-pub use keep_check::{CheckedServer, FinishedCheck, keep_check};
-pub use keep_proof::keep_proof;
+pub use keep_check::{CheckedServer, FinishedCheck, Showed, keep_check};
 pub use key_history::{FinalPlace, KeyHistory, key_history, key_history_at};
 pub use latest_check::{RecordedCheck, latest_check};
 pub use mark_attention::{clear_attention, mark_attention};

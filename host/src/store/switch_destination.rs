@@ -1,6 +1,7 @@
 //! The operator's switch of a destination, recorded with who and why in the statement that sets it.
 //!
-//! Switching on asks again for what it was decided by: the contract in force, and the latest check of the server.
+//! Switching on asks again for what it was decided by: the contract in force, and the latest check of the destination as
+//! it is joined now.
 
 use uuid::Uuid;
 
@@ -22,7 +23,7 @@ pub struct Switch {
 pub enum Switched {
     /// Recorded; `before` is what it stood at.
     Switched { before: bool },
-    /// The contract, or the latest check, is not the one that was decided by. Nothing was written.
+    /// The contract, or the latest check of the destination as it is, is not the one that was decided by. Nothing was written.
     Changed,
     /// The tenant has no such destination. Nothing was written.
     Absent,

@@ -37,7 +37,7 @@ pub struct JoinedDestination {
 
 /// Digests that may differ under one revision: the operator's part, and what follows from the manifest and from this
 /// program, which reads it.
-const FREE: [&str; 2] = ["settings", "contract"];
+const FREE: [&str; 3] = ["settings", "contract", "checked"];
 
 /// What came of joining.
 #[must_use = "only `Joined` is in force"]

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 use waybill_tests::house::{DESTINATION, TENANT};
 use waybill_tests::object_store::{ACCESS_KEY, Manners, SECRET_KEY};
-use waybill_tests::sftp_server::{Behaviour, HardLink, Listing, RenameOver};
+use waybill_tests::sftp_server::{Action, Behaviour, Fault, HardLink, Listing, RenameOver, When};
 use waybill_tests::{House, ObjectStore, Plan, Reach, SftpServer, Sshd};
 
 use crate::stage::Ended;
@@ -54,8 +54,10 @@ fn against(report: &Value) -> Vec<String> {
 async fn plg_01_a_partner_is_checked_shown_and_enabled() -> anyhow::Result<()> {
     let server = Sshd::start().await?;
     let house = House::before(&Reach::openssh(&server)?, Plan::default()).await?;
-    enable(&house).await?.says(4, &["Refused", "nothing was shown of its server yet", "waybill partner check"]);
-    waybill(&house, &["partner", "list"]).await?.says(0, &["acme", &DESTINATION.to_string(), "ready", "never"]);
+    enable(&house).await?.says(4, &["Refused", "nothing was shown yet of the server", "waybill partner check"]);
+    waybill(&house, &["partner", "list"])
+        .await?
+        .says(0, &["acme", &DESTINATION.to_string(), "ready", "never as it is now"]);
 
     let checked = check(&house).await?;
     checked.says(
@@ -274,6 +276,66 @@ async fn del_05_a_server_that_replaces_or_lies_about_links_is_found_out_and_not_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn plg_01_a_check_of_another_server_enables_nothing() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let here = SftpServer::start(Behaviour::default()).await?;
+    let replaces =
+        Behaviour { rename_over: RenameOver::Replaces, hard_link: HardLink::NotOffered, ..Behaviour::default() };
+    let there = SftpServer::start(replaces).await?;
+    let house = before(&here, directory.path(), "publishes_whole = true").await?;
+    let registrar = house.registrar().await?;
+    registrar.run_once().await?;
+    let id = DESTINATION.to_string();
+    waybill(&house, &["partner", "disable", &id, "--reason", "they move their server"]).await?.says(0, &["Disabled"]);
+    check(&house).await?.says(0, &["Agrees"]);
+
+    let entry = house.partners().join("acme/destinations.toml");
+    let first = std::fs::read_to_string(&entry)?;
+    let port = |server: &SftpServer| format!("port = {}", server.port());
+    let moved = first.replace(&port(&here), &port(&there)).replace(here.host_key(), there.host_key());
+    // Contents are taken in once two looks found the same.
+    let join = async |text: &str| -> anyhow::Result<()> {
+        std::fs::write(&entry, text)?;
+        registrar.run_once().await?;
+        anyhow::ensure!(!registrar.run_once().await?.is_empty(), "the change was not taken in");
+        Ok(())
+    };
+    join(&moved).await?;
+    waybill(&house, &["partner", "list"]).await?.says(0, &["disabled", "never as it is now"]);
+    enable(&house).await?.says(4, &["Refused", "nothing was shown yet of the server that destinations.toml names now"]);
+    check(&house).await?.says(4, &["CONTRADICTS  publish:", "RENAME replaces"]);
+    enable(&house).await?.says(4, &["Refused", "RENAME replaces"]);
+
+    join(&first).await?;
+    waybill(&house, &["partner", "list"]).await?.says(0, &["agrees (", ", by rosa)"]);
+    enable(&house).await?.says(0, &["Enabled"]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plg_01_an_attempts_check_looks_at_all_that_a_persons_does() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let server = SftpServer::start(Behaviour::default()).await?;
+    let house = before(&server, directory.path(), "").await?;
+    check(&house).await?.says(0, &["Agrees"]);
+    // Another server of the same address, which publishes as before and lets nothing be read.
+    let mut closed = Behaviour::default();
+    closed.extensions.insert("new@example.com".to_owned(), "1".to_owned());
+    server.set_behaviour(closed);
+    server.always(When::Before, Action::Read, Fault::refuse(3, "reading is forbidden here"));
+    let (worker, dispatcher) = (house.worker_named("the-worker").await?, house.dispatcher().await?);
+    house.create().await?;
+    let why = house.until_attention().await?;
+    assert!(why.contains("reading back: what we wrote cannot be read back"), "{why}");
+    assert!(worker.stop().await? && dispatcher.stop().await?, "something was under way");
+    waybill(&house, &["partner", "list"])
+        .await?
+        .says(0, &["needs attention", "contradicts in 1 (", ", by the-worker)"]);
+    enable(&house).await?.says(4, &["Refused", "CONTRADICTS  reading back"]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn del_05_what_a_server_hides_or_does_not_offer_contradicts_a_contract_that_counts_on_it() -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let server = SftpServer::start(Behaviour { posix_rename: false, ..Behaviour::default() }).await?;
@@ -283,6 +345,58 @@ async fn del_05_what_a_server_hides_or_does_not_offer_contradicts_a_contract_tha
     let hidden = waybill(&house, &["partner", "check", "acme", "--json"]).await?;
     let words = against(&hidden.json()?);
     assert!(hidden.code == 4 && words.contains(&"looking".to_owned()), "{}", hidden.said);
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_01_each_query_is_prepared_by_its_database_and_none_is_run() -> anyhow::Result<()> {
+    let server = Sshd::start().await?;
+    let house = House::before(&Reach::openssh(&server)?, Plan::default()).await?;
+    let entry = house.partners().join("acme/destinations.toml");
+    let first = std::fs::read_to_string(&entry)?;
+    let url = house.database.url();
+    let query = |name: &str, database: &str, sql: &str| {
+        format!("[destination.queries.{name}]\n{database}\nsql = '''{sql}'''\n")
+    };
+    let here = format!("url = '{url}'");
+    let not_run = query("not_run", &here, "select 1 / 0 as never from crm.contacts where tenant_id = :tenant::uuid");
+    std::fs::write(&entry, format!("{first}{not_run}"))?;
+    check(&house).await?.says(
+        0,
+        &[
+            "Agrees: nothing",
+            "agrees       query not_run: its database takes it, and would answer with never integer",
+            "agrees       query rows: its database takes it, and would answer with id integer, name text, email text",
+        ],
+    );
+    let broken = [
+        query("typo", &here, "select id from crm.contacts\nwhere tenant_id = :tenant::uuid and nam = :since"),
+        query("unset", "url_env = 'WAYBILL_TEST_NOT_SET'", "select :tenant::uuid"),
+        query("away", "url = 'postgres://nobody@127.0.0.1:1/none'", "select :tenant::uuid"),
+        query("money", &here, "select 1::money as price where :tenant::uuid is not null"),
+    ];
+    std::fs::write(&entry, format!("{first}{}", broken.concat()))?;
+    let checked = check(&house).await?;
+    checked.says(
+        4,
+        &[
+            "QueryRefused: 4 of its queries cannot be run",
+            "CONTRADICTS  query typo: ",
+            "column \"nam\" does not exist, in line 2 at \"nam = $2\"",
+            "correct the query's `sql`",
+            "CONTRADICTS  query unset: ",
+            "the environment variable WAYBILL_TEST_NOT_SET is not set",
+            "set it where this command and the host run",
+            "CONTRADICTS  query away: ",
+            "127.0.0.1:1/none cannot be reached",
+            "CONTRADICTS  query money: ",
+            "cast the column to text",
+            "agrees       query rows",
+            "Nothing that was seen of the server contradicts the contract.",
+        ],
+    );
+    std::fs::write(&entry, first.replace(":tenant::uuid", "id::text::uuid"))?;
+    check(&house).await?.says(3, &["NotFound", "acme: ", "a query without :tenant would read every tenant's rows"]);
     Ok(())
 }
 

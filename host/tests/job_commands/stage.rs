@@ -131,6 +131,7 @@ impl Stage {
             manifest: digest("c"),
             settings: digest("d"),
             contract: digest("e"),
+            checked: digest("f"),
         };
         let claim = Claim {
             job,

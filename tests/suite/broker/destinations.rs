@@ -6,11 +6,11 @@ use uuid::Uuid;
 use waybill::job::status::Role;
 use waybill::policy::growing_delay;
 use waybill::store::{
-    self, Authorization, JoinedDestination, Joining, NewJob, PAUSE_CAP, PAUSE_FIRST, Pausing, PolicyFacts, Switch,
-    Switched,
+    self, Authorization, FinishedCheck, JoinedDestination, Joining, NewJob, PAUSE_CAP, PAUSE_FIRST, Pausing,
+    PolicyFacts, Switch, Switched,
 };
 
-use crate::store::world::{Attempt, World};
+use crate::store::world::{Attempt, CHECKED, World, check_of};
 
 const PROBE: Duration = Duration::from_secs(30);
 
@@ -250,16 +250,19 @@ async fn clm_06_policy_reads_terms_clock_and_starts_in_one_look() -> anyhow::Res
 #[tokio::test]
 async fn del_05_a_proof_holds_for_the_server_that_gave_it() -> anyhow::Result<()> {
     let world = World::new().await?;
-    let find = async |fingerprint: &str| store::find_proof(&world.worker, world.destination, fingerprint).await;
+    let find = async |fingerprint: &str| {
+        let found = store::find_check(&world.worker, world.destination, CHECKED, fingerprint).await?;
+        anyhow::Ok(found.map(|showed| showed.proof))
+    };
     assert_eq!(find("openssh").await?, None);
     for refuses in [false, true] {
         let proof = json!({ "rename_refuses": refuses });
-        store::keep_proof(&world.worker, world.destination, "openssh", json!({ "banner": "OpenSSH" }), proof).await?;
+        store::keep_check(&world.worker, check_of(world.destination, "openssh", proof)).await?;
     }
     assert_eq!(find("openssh").await?, Some(json!({ "rename_refuses": true })), "the latest counts");
     assert_eq!(find("another").await?, None);
     let elsewhere = world.destination(world.tenant, json!({})).await?;
-    assert_eq!(store::find_proof(&world.worker, elsewhere, "openssh").await?, None);
+    assert_eq!(store::find_check(&world.worker, elsewhere, CHECKED, "openssh").await?, None);
 
     // A later check that met the same server and could prove nothing: it has to be tried again.
     world
@@ -277,8 +280,10 @@ async fn del_05_a_proof_holds_for_the_server_that_gave_it() -> anyhow::Result<()
     world
         .run(
             Role::Worker,
-            "UPDATE destination_checks SET finished_at = clock_timestamp(), server_fingerprint = 'openssh',
-                             problem = 'the scratch directory is full' WHERE finished_at IS NULL",
+            &format!(
+                "UPDATE destination_checks SET finished_at = clock_timestamp(), server_fingerprint = 'openssh',
+                             checked = '{CHECKED}', problem = 'the scratch directory is full' WHERE finished_at IS NULL"
+            ),
         )
         .await?;
     assert_eq!(find("openssh").await?, None);
@@ -289,7 +294,8 @@ async fn del_05_a_proof_holds_for_the_server_that_gave_it() -> anyhow::Result<()
 async fn plg_01_enabling_asks_again_for_what_it_was_decided_by() -> anyhow::Result<()> {
     let world = World::new().await?;
     let (destination, contract) = (joined(world.tenant, 1), json!({ "publishes_whole": true }));
-    let destination = JoinedDestination { contract: contract.clone(), ..destination };
+    let digests = json!({ "checked": CHECKED });
+    let destination = JoinedDestination { contract: contract.clone(), digests, ..destination };
     assert_eq!(join(&world, &destination).await?, Joining::Joined);
     let switch = Switch {
         tenant: world.tenant,
@@ -298,8 +304,8 @@ async fn plg_01_enabling_asks_again_for_what_it_was_decided_by() -> anyhow::Resu
         reason: "why".to_owned(),
     };
     let check = async || -> anyhow::Result<Uuid> {
-        store::keep_proof(&world.worker, destination.id, "openssh", json!({}), json!({})).await?;
-        Ok(store::latest_check(&world.api, destination.id).await?.context("no check")?.id)
+        store::keep_check(&world.worker, check_of(destination.id, "openssh", json!({}))).await?;
+        Ok(store::latest_check(&world.api, destination.id, CHECKED).await?.context("no check")?.id)
     };
     assert_eq!(store::disable_destination(&world.api, &switch).await?, Switched::Switched { before: true });
     let (first, second) = (check().await?, check().await?);
@@ -308,6 +314,15 @@ async fn plg_01_enabling_asks_again_for_what_it_was_decided_by() -> anyhow::Resu
     };
     assert_eq!(enable(&switch, &contract, first).await?, Switched::Changed, "a later check was not asked for");
     assert_eq!(enable(&switch, &json!({}), second).await?, Switched::Changed, "another contract is in force");
+    // Its host is another one since; then it is the old one again, and a check of the other in between counts for nothing.
+    let moved = JoinedDestination { digests: json!({ "checked": "moved" }), ..destination.clone() };
+    assert_eq!(store::upsert_destination(&world.worker, &moved).await?, Joining::Joined, "the operator's part is free");
+    assert_eq!(enable(&switch, &contract, second).await?, Switched::Changed, "the check was another server's");
+    let agreed = store::agreement_in_force(&world.api, world.tenant, destination.id).await?.context("it is gone")?;
+    assert_eq!(agreed.checked.as_deref(), Some("moved"));
+    let of_the_other = FinishedCheck { checked: "moved".to_owned(), ..check_of(destination.id, "other", json!({})) };
+    assert!(store::keep_check(&world.worker, of_the_other).await?);
+    assert_eq!(store::upsert_destination(&world.worker, &destination).await?, Joining::Joined);
     let foreign = Switch { tenant: Uuid::new_v4(), ..switch.clone() };
     assert_eq!(enable(&foreign, &contract, second).await?, Switched::Absent);
     assert_eq!(store::disable_destination(&world.api, &foreign).await?, Switched::Absent);
@@ -318,8 +333,8 @@ async fn plg_01_enabling_asks_again_for_what_it_was_decided_by() -> anyhow::Resu
     assert_eq!(world.count(recorded).await?, 2, "one row a switch that was written");
     let others = format!("SELECT count(*) FROM destinations WHERE id <> '{}' AND NOT enabled", destination.id);
     assert_eq!(world.count(&others).await?, 0);
-    let unknown = store::keep_proof(&world.worker, Uuid::new_v4(), "openssh", json!({}), json!({})).await;
-    assert!(unknown.is_ok() && store::agreement_in_force(&world.api, Uuid::new_v4(), destination.id).await?.is_none());
+    let unknown = store::keep_check(&world.worker, check_of(Uuid::new_v4(), "openssh", json!({}))).await?;
+    assert!(!unknown && store::agreement_in_force(&world.api, Uuid::new_v4(), destination.id).await?.is_none());
     let agreed = store::agreement_in_force(&world.api, world.tenant, destination.id).await?.context("it is gone")?;
     assert_eq!((agreed.contract, agreed.manifest), (contract, destination.manifest));
     Ok(())

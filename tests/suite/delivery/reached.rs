@@ -84,8 +84,14 @@ async fn del_08_a_mended_destination_is_resumed_by_a_named_person_and_its_job_is
     Ok(())
 }
 
-/// The destination waits for a person: policy defers, and no further attempt is spent.
 async fn assert_one_attempt_then_deferred(house: &House, id: uuid::Uuid) -> anyhow::Result<()> {
+    waits_for_a_person(house, id, 1).await.map(drop)
+}
+
+/// The destination waits for a person: policy defers, and no further attempt is spent. What has to be mended.
+pub(super) async fn waits_for_a_person(house: &House, id: uuid::Uuid, attempts: i32) -> anyhow::Result<String> {
+    wait::until("the attempt", async || Ok((house.job(id).await?.attempt_count == attempts).then_some(()))).await?;
+    house.until(id, Status::Queued).await?;
     let deferred = wait::until("the wake-up to be deferred by policy", async || {
         let row: Option<(i32, bool)> = sqlx::query_as(
             "SELECT deliveries, ready_at > clock_timestamp() + interval '1 minute' FROM wakeups WHERE job_id = $1",
@@ -98,11 +104,8 @@ async fn assert_one_attempt_then_deferred(house: &House, id: uuid::Uuid) -> anyh
     .await?;
     assert!(deferred.0 >= 1);
     let job = house.job(id).await?;
-    assert_eq!((job.status, job.attempt_count), (Status::Queued, 1));
-    let state =
-        store::destination_state(&house.api, DESTINATION).await?.ok_or_else(|| anyhow::anyhow!("no destination"))?;
-    assert!(state.attention.is_some());
-    Ok(())
+    assert_eq!((job.status, job.attempt_count), (Status::Queued, attempts));
+    house.until_attention().await
 }
 
 #[tokio::test]

@@ -36,6 +36,12 @@ async fn stopped_at_cutoff_two() -> anyhow::Result<()> {
     let plan = Plan { watch_stop_every: None, ..Plan::default() };
     let house = House::before(&Reach::openssh(&server)?, plan).await?;
     let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
+    // The server is known after this one: no check of it writes scratch files.
+    house.until(house.create().await?, Status::Completed).await?;
+    let created = || -> anyhow::Result<usize> {
+        Ok(server.operations()?.into_iter().filter(|done| done.operation.creates().is_some()).count())
+    };
+    let before = created()?;
     let held = HeldBuilds::hold(&house).await?;
     let id = house.create().await?;
     held.reached_by(1).await?;
@@ -44,8 +50,25 @@ async fn stopped_at_cutoff_two() -> anyhow::Result<()> {
     held.let_go().await?;
     house.until(id, Status::Stopped).await?;
     assert_eq!(kinds(&house.events(id).await?), [EventKind::Claimed, EventKind::Stopped]);
-    let created: Vec<_> = server.operations()?.into_iter().filter(|done| done.operation.creates().is_some()).collect();
-    assert_eq!(created, [], "something was sent to the partner");
+    assert_eq!(created()?, before, "something was sent to the partner");
+    Ok(())
+}
+
+#[tokio::test]
+async fn can_06_del_05_a_stop_during_the_check_of_a_server_authorizes_nothing_and_leaves_nothing() -> anyhow::Result<()>
+{
+    let (server, directory) = (SftpServer::start(Behaviour::default()).await?, tempfile::tempdir()?);
+    let house = House::before(&Reach::in_process(&server, directory.path())?, Plan::default()).await?;
+    let gate = server.hold(When::Before, Action::Write);
+    let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
+    let id = house.create().await?;
+    gate.reached().await?;
+    assert_eq!(house.job(id).await?.status, Status::Running, "the check comes before cutoff 2");
+    assert_eq!(outcome(&house.cancel(id).await?), Some(CancellationOutcome::StopRequested));
+    gate.open();
+    house.until(id, Status::Stopped).await?;
+    assert_eq!(kinds(&house.events(id).await?), [EventKind::Claimed, EventKind::Stopped]);
+    assert_eq!(server.names_in("/"), [""; 0], "scratch files are left");
     Ok(())
 }
 

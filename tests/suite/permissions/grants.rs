@@ -116,7 +116,11 @@ const UPDATE: &[(&str, &[Role], &str)] = &[
         &[Api],
         "enabled attention_since attention_why paused_at paused_until pause_failures probe_job_id probe_until",
     ),
-    ("destination_checks", &[Worker], "taken_by taken_until finished_at server server_fingerprint proof problem seen"),
+    (
+        "destination_checks",
+        &[Worker],
+        "taken_by taken_until finished_at server server_fingerprint proof problem seen checked",
+    ),
     ("final_names", &[Worker], "tenant_id delivery_key job_id reused held_since"),
     ("looks", &[Worker], "owner token expires_at"),
     ("looks", &[Reconciler], "purpose next_at until looks owner token expires_at last_found ended_at"),

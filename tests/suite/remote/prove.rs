@@ -1,11 +1,12 @@
 //! What a server was shown to do decides the form; what it says about itself decides nothing.
 
+use tokio_util::sync::CancellationToken;
 use waybill::job::contract::Contract;
 use waybill::job::evidence::PublishForm;
 use waybill::job::names::NamePattern;
-use waybill::remote::{Proof, ScratchNames, Session, choose_form, prove};
+use waybill::remote::{Proof, RemoteError, ScratchNames, Session, check, choose_form, prove};
 use waybill_tests::Sshd;
-use waybill_tests::sftp_server::{Behaviour, HardLink, RenameOver, RenameSteps};
+use waybill_tests::sftp_server::{Action, Behaviour, HardLink, RenameOver, RenameSteps, When};
 
 use super::{Partner, openssh_session};
 
@@ -91,5 +92,30 @@ async fn del_06_openssh_links_and_refuses() -> anyhow::Result<()> {
     assert_eq!((proof.link_refuses.code, proof.rename_refuses.code), (Some(4), Some(4)));
     assert_eq!(proof.fingerprint, session.server().fingerprint());
     assert_eq!(std::fs::read_dir(sshd.files())?.count(), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn del_05_a_check_that_is_asked_to_stop_ends_at_its_next_step_and_leaves_nothing() -> anyhow::Result<()> {
+    let scratch = ScratchNames::mint(&NamePattern::parse(".{attempt}.part")?, "k.csv")?;
+    // The first write is the look's, the second the proof's.
+    for (nth, held) in [("looking", Action::Write), ("proving", Action::Link)] {
+        let partner = Partner::start(Behaviour::default()).await?;
+        let session = partner.session().await?;
+        let (gate, stop) = (partner.server.hold(When::Before, held), CancellationToken::new());
+        let checking = check(&session, &scratch, None, &stop);
+        let stopping = async {
+            gate.reached().await?;
+            stop.cancel();
+            gate.open();
+            anyhow::Ok(())
+        };
+        let (checked, stopped) = tokio::join!(checking, stopping);
+        stopped?;
+        assert_eq!(checked, Err(RemoteError::Stopped), "{nth}");
+        assert_eq!(partner.server.names_in("/"), [""; 0], "{nth}: scratch files are left");
+        let renamed = partner.server.log().iter().any(|logged| format!("{:?}", logged.operation).contains("Rename"));
+        assert!(!renamed, "{nth}: it went on to the end");
+    }
     Ok(())
 }

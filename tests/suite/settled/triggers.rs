@@ -8,9 +8,11 @@ use super::replacements::reconciled_to_completed;
 use super::{COMPLETED, ONE_STEP, Silent, UNKNOWN, agreed, renames};
 
 /// A done-file that the partner acts on. Everything else is promised and read back, so that nothing but the trigger can
-/// keep a delivery from being Completed.
+/// keep a delivery from being Completed. A file that is created exclusively is seen to grow, so that nobody promises it whole.
 fn triggered(form: &str) -> Plan {
-    let contract = format!("{ONE_STEP}\n{form}\n[[contract.auxiliary]]\nname = '{{final}}.done'\ntrigger = true");
+    let promised =
+        if form == EXCLUSIVE { ONE_STEP.replace("publishes_whole = true\n", "") } else { ONE_STEP.to_owned() };
+    let contract = format!("{promised}\n{form}\n[[contract.auxiliary]]\nname = '{{final}}.done'\ntrigger = true");
     let plan = agreed(&contract);
     Plan {
         manifest: plan.manifest.replace("read_back_mib = 0", "read_back_mib = 1"),

@@ -120,3 +120,24 @@ async fn rpl_04_the_database_refuses_a_replacement_that_fits_no_original() -> an
     assert_eq!(world.status(first).await?, Status::Queued);
     Ok(())
 }
+
+#[tokio::test]
+async fn plg_01_what_is_decided_by_a_check_is_decided_by_one_that_looked() -> anyhow::Result<()> {
+    let world = World::new().await?;
+    let asked = format!(
+        "INSERT INTO destination_checks (id, tenant_id, destination_id, requested_by) VALUES ('{}', '{}', '{}', 'olga')",
+        uuid::Uuid::new_v4(),
+        world.tenant,
+        world.destination
+    );
+    world.run(Role::Worker, &asked).await?;
+    let finish = |more: &str| {
+        format!(
+            "UPDATE destination_checks SET finished_at = clock_timestamp(), checked = 'as it is', server = '{{}}',
+                    server_fingerprint = 'openssh', {more}"
+        )
+    };
+    assert_eq!(world.refused(Role::Worker, &finish("proof = '{}'")).await?, CHECK);
+    assert_eq!(world.run(Role::Worker, &finish("proof = '{}', seen = '{}'")).await?, 1);
+    Ok(())
+}

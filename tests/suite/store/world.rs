@@ -12,8 +12,9 @@ use waybill::job::facts::{FileFacts, Sha256};
 use waybill::job::model::{ClaimedJob, Digests};
 use waybill::job::status::{EventKind, Role, Status};
 use waybill::store::{
-    self, Authorization, Cancellation, CancellationRequest, Claim, ConnectOptions as StoreOptions, Creation, Delivery,
-    DeliveryOutcome, Finish, NewJob, Pool, RecordedCancellation, Release, Write,
+    self, Authorization, Cancellation, CancellationRequest, CheckedServer, Claim, ConnectOptions as StoreOptions,
+    Creation, Delivery, DeliveryOutcome, Finish, FinishedCheck, NewJob, Pool, RecordedCancellation, Release, Showed,
+    Write,
 };
 use waybill_tests::{Database, wait};
 
@@ -332,6 +333,20 @@ impl Held {
     }
 }
 
+/// What a check of a destination is kept with here.
+pub const CHECKED: &str = "as it is";
+
+/// A finished check that met a server of this fingerprint.
+pub fn check_of(destination: Uuid, fingerprint: &str, proof: serde_json::Value) -> FinishedCheck {
+    FinishedCheck {
+        destination,
+        checked: CHECKED.to_owned(),
+        requested_by: "olga".to_owned(),
+        server: Some(CheckedServer { facts: json!({ "banner": fingerprint }), fingerprint: fingerprint.to_owned() }),
+        result: Ok(Showed { proof, seen: json!({ "shows": true }) }),
+    }
+}
+
 pub fn digests() -> Digests {
     let digest = |of: &str| of.repeat(64);
     Digests {
@@ -340,6 +355,7 @@ pub fn digests() -> Digests {
         manifest: digest("c"),
         settings: digest("d"),
         contract: digest("e"),
+        checked: digest("f"),
     }
 }
 

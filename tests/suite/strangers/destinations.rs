@@ -7,6 +7,7 @@ use waybill::store::{self, Pausing};
 
 use super::{SOON, another_tenant, everything, of};
 use crate::recovery::actors::Actors;
+use crate::store::world::{CHECKED, check_of};
 
 type Run = for<'a> fn(&'a Actors, Uuid, Uuid) -> BoxFuture<'a, anyhow::Result<()>>;
 
@@ -50,19 +51,23 @@ async fn clm_06_what_is_said_of_one_destination_is_said_of_no_other() -> anyhow:
                 Ok(())
             })
         }),
-        ("keep_proof", |actors, destination, _| {
+        ("keep_check", |actors, destination, _| {
             Box::pin(async move {
-                store::keep_proof(&actors.worker, destination, "banner-1", json!({}), json!({ "form": "link" }))
-                    .await?;
+                let check = check_of(destination, "banner-1", json!({ "form": "link" }));
+                assert!(store::keep_check(&actors.worker, check).await?);
                 Ok(())
             })
         }),
-        ("find_proof", |actors, destination, _| {
+        ("find_check", |actors, destination, _| {
             Box::pin(async move {
-                let found = store::find_proof(&actors.worker, destination, "banner-1").await?;
-                assert_eq!(found, Some(json!({ "form": "link" })));
-                assert_eq!(store::find_proof(&actors.worker, destination, "banner-2").await?, None);
-                assert_eq!(store::find_proof(&actors.worker, Uuid::new_v4(), "banner-1").await?, None);
+                let find = async |destination: Uuid, checked: &str, fingerprint: &str| {
+                    let found = store::find_check(&actors.worker, destination, checked, fingerprint).await?;
+                    anyhow::Ok(found.map(|showed| showed.proof))
+                };
+                assert_eq!(find(destination, CHECKED, "banner-1").await?, Some(json!({ "form": "link" })));
+                assert_eq!(find(destination, CHECKED, "banner-2").await?, None);
+                assert_eq!(find(destination, "as it was", "banner-1").await?, None);
+                assert_eq!(find(Uuid::new_v4(), CHECKED, "banner-1").await?, None);
                 Ok(())
             })
         }),
@@ -82,7 +87,7 @@ async fn clm_06_what_is_said_of_one_destination_is_said_of_no_other() -> anyhow:
     for destination in [theirs, ours] {
         store::mark_attention(&actors.worker, destination, "the host key changed").await?;
         store::pause_destination(&actors.worker, destination, Uuid::new_v4()).await?;
-        store::keep_proof(&actors.worker, destination, "banner-1", json!({}), json!({ "form": "rename" })).await?;
+        store::keep_check(&actors.worker, check_of(destination, "banner-1", json!({ "form": "rename" }))).await?;
     }
     for (name, act) in acts {
         if name == "take_probe" {

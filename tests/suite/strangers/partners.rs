@@ -4,25 +4,27 @@ use anyhow::Context;
 use serde_json::json;
 use uuid::Uuid;
 use waybill::job::status::Role;
-use waybill::store::{self, PublishedWakeup, Switch, Switched};
+use waybill::store::{self, FinishedCheck, PublishedWakeup, Switch, Switched};
 
 use super::{SOON, another_tenant};
 use crate::recovery::actors::Actors;
+use crate::store::world::{CHECKED, check_of};
 
 #[tokio::test]
 async fn clm_06_a_check_that_has_not_ended_proves_nothing_and_takes_nothing_away() -> anyhow::Result<()> {
     let actors = Actors::new().await?;
     let proof = json!({ "form": "link" });
-    store::keep_proof(&actors.worker, actors.destination, "openssh", json!({}), proof.clone()).await?;
+    store::keep_check(&actors.worker, check_of(actors.destination, "openssh", proof.clone())).await?;
     let asked = format!(
-        "INSERT INTO destination_checks (id, tenant_id, destination_id, requested_by, server, server_fingerprint)
-         VALUES ('{}', '{}', '{}', 'rosa', '{{}}', 'openssh')",
+        "INSERT INTO destination_checks (id, tenant_id, destination_id, requested_by, server, server_fingerprint, checked)
+         VALUES ('{}', '{}', '{}', 'rosa', '{{}}', 'openssh', '{CHECKED}')",
         Uuid::new_v4(),
         actors.tenant,
         actors.destination
     );
     sqlx::query(sqlx::AssertSqlSafe(asked)).execute(&actors.database.admin().await?).await?;
-    assert_eq!(store::find_proof(&actors.worker, actors.destination, "openssh").await?, Some(proof));
+    let found = store::find_check(&actors.worker, actors.destination, CHECKED, "openssh").await?;
+    assert_eq!(found.map(|showed| showed.proof), Some(proof));
     Ok(())
 }
 
@@ -32,16 +34,19 @@ async fn plg_01_a_check_is_told_and_kept_of_its_own_destination() -> anyhow::Res
     let other = actors.destination(actors.tenant, json!({})).await?;
     let open = Uuid::new_v4();
     let asked = format!(
-        "INSERT INTO destination_checks (id, tenant_id, destination_id, requested_by) VALUES ('{open}', '{}', '{}', 'rosa')",
+        "INSERT INTO destination_checks (id, tenant_id, destination_id, requested_by, checked)
+         VALUES ('{open}', '{}', '{}', 'rosa', '{CHECKED}')",
         actors.tenant, actors.destination
     );
     sqlx::query(sqlx::AssertSqlSafe(asked)).execute(&actors.database.admin().await?).await?;
     for (destination, form) in [(actors.destination, "link"), (other, "rename")] {
-        store::keep_proof(&actors.worker, destination, "openssh", json!({}), json!({ "form": form })).await?;
+        store::keep_check(&actors.worker, check_of(destination, "openssh", json!({ "form": form }))).await?;
     }
     for (destination, form) in [(actors.destination, "link"), (other, "rename")] {
-        let latest = store::latest_check(&actors.api, destination).await?.context("no check")?;
-        assert_eq!(latest.proof, Some(json!({ "form": form })));
+        let elsewhere = FinishedCheck { checked: "as it was".to_owned(), ..check_of(destination, "other", json!({})) };
+        store::keep_check(&actors.worker, elsewhere).await?;
+        let latest = store::latest_check(&actors.api, destination, CHECKED).await?.context("no check")?;
+        assert_eq!(latest.proof, Some(json!({ "form": form })), "the check of another server counts");
     }
     let left = format!("SELECT count(*) FROM destination_checks WHERE id = '{open}' AND finished_at IS NULL");
     assert_eq!(actors.count(&left).await?, 1, "what was asked for and not done is as it was");
@@ -143,16 +148,21 @@ async fn plg_01_switching_on_is_decided_by_the_destinations_own_finished_check()
     for destination in [ours, other] {
         let off = store::disable_destination(&actors.api, &switch(actors.tenant, destination)).await?;
         assert_eq!(off, Switched::Switched { before: true });
-        store::keep_proof(&actors.worker, destination, "openssh", json!({}), json!({})).await?;
+        store::keep_check(&actors.worker, check_of(destination, "openssh", json!({}))).await?;
     }
-    let check = store::latest_check(&actors.api, ours).await?.context("no check")?.id;
+    let check = store::latest_check(&actors.api, ours, CHECKED).await?.context("no check")?.id;
+    let admin = actors.database.admin().await?;
+    let as_it_is = format!("UPDATE destinations SET digests = jsonb_build_object('checked', '{CHECKED}')");
     // Asked for, and not done.
     let asked = format!(
-        "INSERT INTO destination_checks (id, tenant_id, destination_id, requested_by) VALUES ('{}', '{}', '{ours}', 'rosa')",
+        "INSERT INTO destination_checks (id, tenant_id, destination_id, requested_by, checked)
+         VALUES ('{}', '{}', '{ours}', 'rosa', '{CHECKED}')",
         Uuid::new_v4(),
         actors.tenant
     );
-    sqlx::query(sqlx::AssertSqlSafe(asked)).execute(&actors.database.admin().await?).await?;
+    for statement in [as_it_is, asked] {
+        sqlx::query(sqlx::AssertSqlSafe(statement)).execute(&admin).await?;
+    }
     let unknown = switch(actors.tenant, Uuid::new_v4());
     assert_eq!(store::enable_destination(&actors.api, &unknown, &json!({}), check).await?, Switched::Absent);
     let on = store::enable_destination(&actors.api, &switch(actors.tenant, ours), &json!({}), check).await?;

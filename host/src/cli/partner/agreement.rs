@@ -4,9 +4,8 @@ use serde::Serialize;
 
 use crate::cli::explain;
 use crate::job::contract::Contract;
-use crate::job::names::NamePattern;
 use crate::plugin::NamePatterns;
-use crate::remote::{About, Finding, Proof, Seen, Standing, findings};
+use crate::remote::{About, Finding, Proof, Seen, Standing, contradictions, findings};
 use crate::store::RecordedCheck;
 
 /// A recorded check, as it reads under the contract of now.
@@ -25,7 +24,7 @@ pub(super) struct Recorded {
 
 impl Recorded {
     pub fn contradictions(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(|finding| finding.stands == Standing::Contradicts)
+        contradictions(&self.findings)
     }
 
     pub fn in_few_words(&self) -> String {
@@ -34,7 +33,7 @@ impl Recorded {
             (None, 0) => "agrees".to_owned(),
             (None, contradictions) => format!("contradicts in {contradictions}"),
         };
-        format!("{what} ({})", self.finished_at)
+        format!("{what} ({}, by {})", self.finished_at, self.requested_by)
     }
 }
 
@@ -44,16 +43,16 @@ pub(super) fn recorded(check: &RecordedCheck, contract: &Contract, names: &NameP
     let seen: Option<Seen> = check.seen.clone().and_then(|seen| serde_json::from_value(seen).ok());
     let proof: Option<Proof> = check.proof.clone().and_then(|proof| serde_json::from_value(proof).ok());
     let unreadable = || "it was recorded by another version of this program; check again".to_owned();
-    let (problem, findings) = match (&check.problem, proof) {
-        (Some(problem), _) => (Some(problem.clone()), Vec::new()),
-        (None, None) => (Some(unreadable()), Vec::new()),
-        (None, Some(proof)) => {
+    let (problem, findings) = match (&check.problem, proof, seen) {
+        (Some(problem), ..) => (Some(problem.clone()), Vec::new()),
+        (None, None, _) | (None, _, None) => (Some(unreadable()), Vec::new()),
+        (None, Some(proof), Some(seen)) => {
             let about = About {
                 banner: banner.unwrap_or_default(),
                 proof: &proof,
-                seen: seen.as_ref(),
+                seen: Some(&seen),
                 contract,
-                one_folder: one_folder(names),
+                one_folder: names.one_folder(),
             };
             (None, findings(&about))
         }
@@ -65,14 +64,6 @@ pub(super) fn recorded(check: &RecordedCheck, contract: &Contract, names: &NameP
         problem,
         findings,
     }
-}
-
-/// True if temporary and final names lie in the same folder, as their patterns say.
-pub(super) fn one_folder(names: &NamePatterns) -> bool {
-    let folder = |pattern: &NamePattern| pattern.to_string().rsplit_once('/').map(|(folder, _)| folder.to_owned());
-    // `{final}` at the beginning stands for the whole name, its folder too.
-    let temporary = names.temporary.to_string();
-    temporary.starts_with("{final}") || folder(&names.temporary) == folder(&names.final_name)
 }
 
 /// The findings for people: what contradicts first.

@@ -31,7 +31,7 @@ pub(super) struct Stands {
     pub how: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// What the latest check showed, in few words.
+    /// What the latest check of the destination as it is now showed, in few words.
     pub checked: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<Recorded>,
@@ -58,7 +58,8 @@ impl Stands {
                 (true, None, None) => ("ready", None),
             },
         };
-        let check = match (store::latest_check(pool, destination.id).await?, &examined.manifest) {
+        let latest = store::latest_check(pool, destination.id, &destination.digests.checked).await?;
+        let check = match (latest, &examined.manifest) {
             (Some(check), Some(manifest)) => Some(agreement::recorded(&check, &manifest.contract, &manifest.names)),
             _ => None,
         };
@@ -69,7 +70,7 @@ impl Stands {
             server: destination.endpoint.to_string(),
             how,
             why,
-            checked: check.as_ref().map_or_else(|| "never".to_owned(), Recorded::in_few_words),
+            checked: check.as_ref().map_or_else(|| "never as it is now".to_owned(), Recorded::in_few_words),
             check,
         })
     }

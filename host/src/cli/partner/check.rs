@@ -1,21 +1,23 @@
-//! `waybill partner check`: a destination's server against its contract.
+//! `waybill partner check`: a destination's server against its contract, and its queries before their databases.
 
 use std::path::Path;
 
 use anyhow::Context as _;
 use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 
-use super::agreement::{one_folder, told};
+use super::agreement::told;
 use super::bundles::examined;
+use super::queries;
 use crate::cli::Ended;
 use crate::cli::output::Output;
 use crate::cli::words::words;
 use crate::job::names::{NamePattern, Parts};
-use crate::plugin::{Destination, Manifest};
+use crate::plugin::{Destination, Examined, Manifest};
 use crate::remote::{
-    self, About, Endpoint, Finding, ScratchNames, Seen, ServerFacts, Session, SessionLimits, Standing, findings,
+    self, About, Endpoint, Finding, ScratchNames, Seen, ServerFacts, Session, SessionLimits, contradictions, findings,
 };
-use crate::store::{self, CheckedServer, FinishedCheck, Pool};
+use crate::store::{self, CheckedServer, FinishedCheck, Pool, Showed};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Check {
@@ -31,7 +33,7 @@ pub(in crate::cli) struct Check {
 struct Report {
     destination: uuid::Uuid,
     partner: String,
-    /// `Agrees`, `Contradicts`, `NotPossible`.
+    /// `Agrees`, `Contradicts`, `NotPossible`, and `QueryRefused` where only that stands against it.
     outcome: &'static str,
     /// False: no host has joined this destination yet, so there was nothing to record it with.
     recorded: bool,
@@ -42,6 +44,8 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
     findings: Vec<Finding>,
+    /// How its queries stand: each was prepared by its database, and none was run.
+    queries: Vec<Finding>,
 }
 
 /// How far a check came.
@@ -71,25 +75,37 @@ impl Check {
             .flat_map(|bundle| bundle.destinations.iter().map(move |destination| (bundle, destination)))
             .filter(|(_, destination)| destination.id.to_string() == *asked || destination.name == *asked);
         let (Some((bundle, destination)), None) = (named.next(), named.next()) else {
-            output.answer(&serde_json::json!({ "destination": asked, "outcome": "NotFound" }), || {
-                format!("NotFound: the bundles in {} have no destination {asked:?}, or several of that name; `waybill partner list` shows their ids", partners.display())
+            let unread = unread(&bundles);
+            let document = serde_json::json!({ "destination": asked, "outcome": "NotFound", "unread": &unread });
+            output.answer(&document, || {
+                let told = format!("NotFound: the bundles in {} have no destination {asked:?}, or several of that name; `waybill partner list` shows their ids", partners.display());
+                std::iter::once(told).chain(unread).collect::<Vec<_>>().join("\n")
             })?;
             return Ok(Ended::NotFound);
         };
         // Destinations are read only beside a manifest.
         let manifest = bundle.manifest.as_ref().context("the bundle has no manifest")?;
-        let reached = reach(destination, manifest).await?;
+        let (reached, described) = tokio::join!(reach(destination, manifest), destination.describe_queries());
+        let (reached, queries) = (reached?, queries::findings(described));
         let ended = match &reached {
             Reached::Nothing { again: true, .. } => Ended::TryAgain,
             Reached::Nothing { .. } | Reached::Server { .. } => Ended::Refused,
             Reached::Proven { .. } => Ended::Done,
         };
         let recorded = store::keep_check(pool, finished(destination, self.requested_by, &reached)?).await?;
-        let report = report(destination, manifest, reached, recorded);
-        let contradicts = report.outcome == "Contradicts";
+        let report = report(destination, manifest, reached, queries, recorded);
+        let refused = matches!(report.outcome, "Contradicts" | "QueryRefused");
         output.answer(&report, || in_words(&report, destination, manifest))?;
-        Ok(if contradicts { Ended::Refused } else { ended })
+        Ok(if refused { Ended::Refused } else { ended })
     }
+}
+
+/// Bundles whose `destinations.toml` could not be read, as when a query names no tenant: what is asked for may be there.
+fn unread(bundles: &[Examined]) -> Vec<String> {
+    let unread = bundles.iter().filter(|bundle| bundle.destinations.is_empty());
+    unread
+        .flat_map(|bundle| bundle.problems.iter().map(move |problem| format!("{}: {problem}", bundle.bundle)))
+        .collect()
 }
 
 /// Logs in, looks, and proves.
@@ -102,8 +118,8 @@ async fn reach(destination: &Destination, manifest: &Manifest) -> anyhow::Result
     };
     let facts = session.server().clone();
     let scratch = scratch(manifest)?;
-    let answers = answers_folder(manifest);
-    let checked = remote::check(&session, &scratch, answers.as_deref()).await;
+    let answers = manifest.answers_folder();
+    let checked = remote::check(&session, &scratch, answers.as_deref(), &CancellationToken::new()).await;
     session.close().await;
     Ok(match checked {
         Ok(check) => Reached::Proven { facts, check: Box::new(check) },
@@ -129,28 +145,29 @@ fn scratch(manifest: &Manifest) -> anyhow::Result<ScratchNames> {
     Ok(ScratchNames::mint(&manifest.names.temporary, &final_name)?)
 }
 
-/// The folder of the partner's answers, where it does not depend on the delivery.
-fn answers_folder(manifest: &Manifest) -> Option<String> {
-    let name = manifest.contract.acknowledgment.as_ref()?.name.to_string();
-    let folder = name.rsplit_once('/').map_or(".", |(folder, _)| folder);
-    (!folder.contains(['{', '*'])).then(|| folder.to_owned())
-}
-
 fn finished(destination: &Destination, requested_by: String, reached: &Reached) -> anyhow::Result<FinishedCheck> {
     let server = |facts: &ServerFacts| -> anyhow::Result<CheckedServer> {
         Ok(CheckedServer { facts: serde_json::to_value(facts)?, fingerprint: facts.fingerprint() })
     };
-    let (server, result, seen) = match reached {
-        Reached::Nothing { problem, .. } => (None, Err(problem.clone()), None),
-        Reached::Server { facts, problem } => (Some(server(facts)?), Err(problem.clone()), None),
+    let (server, result) = match reached {
+        Reached::Nothing { problem, .. } => (None, Err(problem.clone())),
+        Reached::Server { facts, problem } => (Some(server(facts)?), Err(problem.clone())),
         Reached::Proven { facts, check } => {
-            (Some(server(facts)?), Ok(serde_json::to_value(&check.proof)?), Some(serde_json::to_value(&check.seen)?))
+            let (proof, seen) = (serde_json::to_value(&check.proof)?, serde_json::to_value(&check.seen)?);
+            (Some(server(facts)?), Ok(Showed { proof, seen }))
         }
     };
-    Ok(FinishedCheck { destination: destination.id, requested_by, server, result, seen })
+    let checked = destination.digests.checked.clone();
+    Ok(FinishedCheck { destination: destination.id, checked, requested_by, server, result })
 }
 
-fn report(destination: &Destination, manifest: &Manifest, reached: Reached, recorded: bool) -> Report {
+fn report(
+    destination: &Destination,
+    manifest: &Manifest,
+    reached: Reached,
+    queries: Vec<Finding>,
+    recorded: bool,
+) -> Report {
     let (server, seen, problem, findings) = match reached {
         Reached::Nothing { problem, .. } => (None, None, Some(problem), Vec::new()),
         Reached::Server { facts, problem } => (Some(facts), None, Some(problem), Vec::new()),
@@ -160,18 +177,19 @@ fn report(destination: &Destination, manifest: &Manifest, reached: Reached, reco
                 proof: &check.proof,
                 seen: Some(&check.seen),
                 contract: &manifest.contract,
-                one_folder: one_folder(&manifest.names),
+                one_folder: manifest.names.one_folder(),
             });
             (Some(facts), Some(check.seen), None, found)
         }
     };
     let outcome = match &problem {
         Some(_) => "NotPossible",
-        None if findings.iter().any(|finding| finding.stands == Standing::Contradicts) => "Contradicts",
+        None if contradictions(&findings).next().is_some() => "Contradicts",
+        None if contradictions(&queries).next().is_some() => "QueryRefused",
         None => "Agrees",
     };
     let partner = manifest.partner.clone();
-    Report { destination: destination.id, partner, outcome, recorded, server, seen, problem, findings }
+    Report { destination: destination.id, partner, outcome, recorded, server, seen, problem, findings, queries }
 }
 
 fn in_words(report: &Report, destination: &Destination, manifest: &Manifest) -> String {
@@ -198,12 +216,20 @@ fn in_words(report: &Report, destination: &Destination, manifest: &Manifest) -> 
         }
     }
     lines.push(String::new());
+    let told =
+        [&report.findings, &report.queries].map(|findings| told(findings)).into_iter().filter(|told| !told.is_empty());
+    lines.extend(told);
+    let refused = contradictions(&report.queries).count();
+    if refused > 0 {
+        lines.push(String::new());
+        lines.push(format!("QueryRefused: {refused} of its queries cannot be run; every job that needs one ends before anything is sent. Mend them, then check again."));
+    }
+    lines.push(String::new());
     if let Some(problem) = &report.problem {
         lines.push(format!("NotPossible: {problem}"));
     } else {
-        lines.push(told(&report.findings));
-        lines.push(String::new());
-        lines.push(match report.findings.iter().filter(|finding| finding.stands == Standing::Contradicts).count() {
+        lines.push(match contradictions(&report.findings).count() {
+            0 if refused > 0 => "Nothing that was seen of the server contradicts the contract.".to_owned(),
             0 => format!(
                 "Agrees: nothing that was seen contradicts the contract. If it is disabled: waybill partner enable {} --tenant {}",
                 destination.id, destination.tenant

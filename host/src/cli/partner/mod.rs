@@ -7,6 +7,7 @@ mod agreement;
 mod bundles;
 mod check;
 mod list;
+mod queries;
 mod show;
 mod switch;
 
@@ -28,9 +29,10 @@ Exit code 0: shown; 3: there is no such bundle; 4: it is shown with what is wron
     /// Check a destination's server against its contract.
     ///
     /// Logs in with the operator's secrets, lists the directory, and tries on scratch files under temporary names how the server
-    /// publishes; they are removed again. What was seen is recorded, and counts until banner or extensions change.
+    /// publishes; they are removed again. What was seen is recorded, and counts until banner, extensions, endpoint or names change.
+    /// Each query is prepared by its database, and none is run.
     #[command(after_help = "Example:\n  waybill partner check 0b2… --as ada@example.com\n\n\
-Exit code 0: nothing contradicts the contract; 3: there is no such destination; 4: something does, or it cannot be served as it is; \
+Exit code 0: nothing contradicts the contract; 3: there is no such destination; 4: something does, or a query or the server cannot be used as it is; \
 5: the server could not be reached, try again.")]
     Check(check::Check),
     /// Let a destination's jobs run, once its server was shown to do what its contract says.

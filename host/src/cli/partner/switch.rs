@@ -72,9 +72,15 @@ impl Enable {
         let contract: Contract = serde_json::from_value(agreement.contract.clone()).context(unreadable)?;
         let names = agreement.manifest.get("names").cloned().unwrap_or_default();
         let names: NamePatterns = serde_json::from_value(names).context(unreadable)?;
-        let Some(check) = store::latest_check(pool, switch.destination).await? else {
-            let sentence =
-                format!("nothing was shown of its server yet; run: waybill partner check {}", switch.destination);
+        let latest = match &agreement.checked {
+            Some(checked) => store::latest_check(pool, switch.destination, checked).await?,
+            None => None,
+        };
+        let Some(check) = latest else {
+            let sentence = format!(
+                "nothing was shown yet of the server that destinations.toml names now; run: waybill partner check {}",
+                switch.destination
+            );
             answer(&switch, output, "Refused", &sentence)?;
             return Ok(Ended::Refused);
         };

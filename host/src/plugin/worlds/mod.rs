@@ -26,9 +26,9 @@ use self::log::Log;
 pub(super) use self::output::too_large;
 use super::bindings;
 use super::call::{Fault, HostTrap, LimitKind};
-use super::destinations::OpenQuery;
 use super::engine::Consumption;
 use super::measure::Usage;
+use super::open_query::OpenQuery;
 use super::reported::{ENTRIES, bounded};
 use crate::spool::Draft;
 

@@ -1,0 +1,103 @@
+//! What a check of a destination's server depends on: where the server is, and where on it names lie.
+//!
+//! A check is kept with the digest of this, and counts as long as the destination still has the same. The contract is not in
+//! it: what was seen is held against the contract of the moment.
+
+use serde::Serialize;
+
+use super::destinations::canonical_digest;
+use super::endpoint;
+use super::manifest::{Manifest, NamePatterns};
+use crate::job::names::NamePattern;
+use crate::remote::{Endpoint, ObjectsEndpoint};
+
+impl NamePatterns {
+    /// True if temporary and final names lie in the same folder, as their patterns say.
+    pub fn one_folder(&self) -> bool {
+        let folder = |pattern: &NamePattern| pattern.to_string().rsplit_once('/').map(|(folder, _)| folder.to_owned());
+        // `{final}` at the beginning stands for the whole name, its folder too.
+        let temporary = self.temporary.to_string();
+        temporary.starts_with("{final}") || folder(&self.temporary) == folder(&self.final_name)
+    }
+}
+
+impl Manifest {
+    /// The folder of the partner's answers, where it does not depend on the delivery.
+    pub fn answers_folder(&self) -> Option<String> {
+        let name = self.contract.acknowledgment.as_ref()?.name.to_string();
+        let folder = name.rsplit_once('/').map_or(".", |(folder, _)| folder);
+        (!folder.contains(['{', '*'])).then(|| folder.to_owned())
+    }
+}
+
+#[derive(Serialize)]
+struct Digested<'a> {
+    endpoint: endpoint::Digested<'a>,
+    /// Where the account is not part of the endpoint: what names it.
+    account: Option<String>,
+    names: [String; 2],
+    answers: Option<String>,
+}
+
+/// The digest that a check is kept with.
+pub(super) fn digest(manifest: &Manifest, endpoint: &Endpoint) -> Result<String, serde_json::Error> {
+    let account = match endpoint {
+        Endpoint::Objects(ObjectsEndpoint { access_key, .. }) => Some(access_key.to_string()),
+        Endpoint::Sftp(_) | Endpoint::Directory(_) => None,
+    };
+    let names = [manifest.names.final_name.to_string(), manifest.names.temporary.to_string()];
+    let endpoint = endpoint::Digested::of(endpoint);
+    canonical_digest(&Digested { endpoint, account, names, answers: manifest.answers_folder() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::remote::{DirectoryEndpoint, SecretRef, SftpEndpoint};
+
+    fn manifest(more: &str) -> Manifest {
+        Manifest::parse(&format!("partner = 'acme'\nrevision = 1\n{more}")).unwrap()
+    }
+
+    fn sftp() -> SftpEndpoint {
+        SftpEndpoint {
+            host: "sftp.acme.example".to_owned(),
+            port: 22,
+            user: "us".to_owned(),
+            directory: "in".to_owned(),
+            host_keys: vec!["ssh-ed25519 AAAA".to_owned()],
+            secret: SecretRef::KeyFile(PathBuf::from("/id")),
+        }
+    }
+
+    const PLAIN: &str = "[names]\nfinal = '{key}.csv'\n";
+
+    #[test]
+    fn plg_01_a_check_holds_for_the_server_the_account_and_the_names_that_it_was_made_with() {
+        let digest = |more: &str, endpoint: Endpoint| digest(&manifest(more), &endpoint).unwrap();
+        let made = digest(PLAIN, Endpoint::Sftp(sftp()));
+        let same = [
+            digest(PLAIN, Endpoint::Sftp(SftpEndpoint { secret: SecretRef::KeyEnv("KEY".to_owned()), ..sftp() })),
+            digest("[names]\nfinal = '{key}.csv'\n[contract]\npublishes_whole = true\n", Endpoint::Sftp(sftp())),
+        ];
+        assert!(same.iter().all(|same| *same == made), "a rotated key, or another word of the contract");
+        let of = |text: &str| text.to_owned();
+        let others = [
+            digest(PLAIN, Endpoint::Sftp(SftpEndpoint { host: of("b.example"), ..sftp() })),
+            digest(PLAIN, Endpoint::Sftp(SftpEndpoint { port: 2222, ..sftp() })),
+            digest(PLAIN, Endpoint::Sftp(SftpEndpoint { user: of("them"), ..sftp() })),
+            digest(PLAIN, Endpoint::Sftp(SftpEndpoint { directory: of("out"), ..sftp() })),
+            digest(PLAIN, Endpoint::Sftp(SftpEndpoint { host_keys: vec![of("ssh-ed25519 BBBB")], ..sftp() })),
+            digest(PLAIN, Endpoint::Directory(DirectoryEndpoint { path: PathBuf::from("/in"), marker: None })),
+            digest("[names]\nfinal = 'new/{key}.csv'\n", Endpoint::Sftp(sftp())),
+            digest("[names]\nfinal = '{key}.csv'\ntemporary = 'tmp/{attempt}'\n", Endpoint::Sftp(sftp())),
+            digest(
+                "[names]\nfinal = '{key}.csv'\n[contract.acknowledgment]\nname = 'answers/{key}.ack'\naccept = 'ok'\nperiod_seconds = 60\n",
+                Endpoint::Sftp(sftp()),
+            ),
+        ];
+        assert!(others.iter().all(|other| *other != made), "{others:?}");
+    }
+}
