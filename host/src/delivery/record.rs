@@ -421,9 +421,7 @@ fn in_words(end: &End) -> String {
         End::Stopped { during } => format!("stopped while {during}"),
         End::Failed { reason, cause } => format!("{reason}: {cause}"),
         End::Released(Release::Partner(error)) => error.to_string(),
-        End::Released(
-            Release::LookFailed { why } | Release::Host { why, .. } | Release::Attention { why },
-        )
+        End::Released(Release::LookFailed { why } | Release::Host { why, .. } | Release::Attention { why })
         | End::Nothing { why } => why.clone(),
         End::Released(Release::ShuttingDown) => "the host is shutting down".to_owned(),
         End::Delivered(Delivered::Concluded(conclusion)) => conclusion.sentence().to_owned(),

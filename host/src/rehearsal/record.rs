@@ -240,9 +240,7 @@ impl Concluded {
             End::Stopped { .. } => Self::Stopped,
             End::Failed { reason, cause } => Self::Failed { reason: *reason, cause: cause.clone() },
             End::Released(Release::Partner(error)) => Self::Released { why: error.to_string() },
-            End::Released(
-                Release::LookFailed { why } | Release::Host { why, .. } | Release::Attention { why },
-            ) => {
+            End::Released(Release::LookFailed { why } | Release::Host { why, .. } | Release::Attention { why }) => {
                 Self::Released { why: why.clone() }
             }
             End::Released(Release::ShuttingDown) => Self::Released { why: "the host is shutting down".to_owned() },

@@ -31,7 +31,8 @@ fn next(error: &SourceError) -> &'static str {
         SourceError::Address { .. } => {
             "set it where this command and the host run, or correct `url_env`, `url_file` or `url` of the query in destinations.toml"
         }
-        SourceError::Unreachable { .. } | SourceError::Lost { .. } => {
+        SourceError::BrokenOff { .. } => "try the check again",
+        SourceError::Unreachable { .. } | SourceError::Lost { .. } | SourceError::Login { .. } => {
             "see that the database runs there and admits the login, or correct the query's address in destinations.toml"
         }
         SourceError::UnsupportedType { .. } => "cast the column to text in the query's `sql` in destinations.toml",
