@@ -10,6 +10,7 @@ use super::bundle::Bundle;
 use super::destinations::{self, Destination, Shared};
 use super::error::{BundleError, BundleFault};
 use super::measure::Meter;
+use super::open_query::OpenQuery;
 use crate::job::facts::Sha256;
 use crate::job::model::Digests;
 use crate::policy::DestinationRules;
