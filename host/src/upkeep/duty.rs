@@ -91,7 +91,8 @@ mod tests {
     #[tokio::test]
     async fn plg_01_a_run_that_hangs_is_left_at_the_end_of_the_grace() {
         let stop = CancellationToken::new();
-        let hung = keep("test", LONGER_THAN_ANY_TEST, &Signal::default(), &stop, async || {
+        let signal = Signal::default();
+        let hung = keep("test", LONGER_THAN_ANY_TEST, &signal, &stop, async || {
             stop.cancel();
             std::future::pending::<Result<(), std::io::Error>>().await
         });

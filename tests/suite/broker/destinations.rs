@@ -316,13 +316,13 @@ async fn plg_01_enabling_asks_again_for_what_it_was_decided_by() -> anyhow::Resu
     assert_eq!(enable(&switch, &json!({}), second).await?, Switched::Changed, "another contract is in force");
     // Its host is another one since; then it is the old one again, and a check of the other in between counts for nothing.
     let moved = JoinedDestination { digests: json!({ "checked": "moved" }), ..destination.clone() };
-    assert_eq!(store::upsert_destination(&world.worker, &moved).await?, Joining::Joined, "the operator's part is free");
+    assert_eq!(join(&world, &moved).await?, Joining::Joined, "the operator's part is free");
     assert_eq!(enable(&switch, &contract, second).await?, Switched::Changed, "the check was another server's");
     let agreed = store::agreement_in_force(&world.api, world.tenant, destination.id).await?.context("it is gone")?;
     assert_eq!(agreed.checked.as_deref(), Some("moved"));
     let of_the_other = FinishedCheck { checked: "moved".to_owned(), ..check_of(destination.id, "other", json!({})) };
     assert!(store::keep_check(&world.worker, of_the_other).await?);
-    assert_eq!(store::upsert_destination(&world.worker, &destination).await?, Joining::Joined);
+    assert_eq!(join(&world, &destination).await?, Joining::Joined);
     let foreign = Switch { tenant: Uuid::new_v4(), ..switch.clone() };
     assert_eq!(enable(&foreign, &contract, second).await?, Switched::Absent);
     assert_eq!(store::disable_destination(&world.api, &foreign).await?, Switched::Absent);

@@ -1,5 +1,6 @@
 //! Deliveries that only a bucket knows: many blocks in one request, or too many; a store that replaces; keys and addresses that are wrong.
 
+use waybill::job::status::Status;
 use waybill::remote::SessionLimits;
 use waybill_tests::certificates::Authority;
 use waybill_tests::object_store::{ACCESS_KEY, Manners, SECRET_KEY};
