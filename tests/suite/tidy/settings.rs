@@ -1,6 +1,9 @@
-//! The settings of the plugins stand in their sources and in `docs/settings.md`: word for word, so that neither is forgotten.
+//! The settings of the plugins stand in their sources and in `docs/settings.md`, the conclusions in theirs and in
+//! `docs/conclusions.md`: word for word, so that neither is forgotten.
 
 use std::path::Path;
+
+use waybill::job::verdict::{NotDeliveredProof, Proof, WhyUnknown};
 
 const SOURCES: [&str; 8] = [
     "csv-builder/src/options.rs",
@@ -34,6 +37,20 @@ fn every_setting_of_a_plugin_is_in_the_guide_as_its_source_has_it() -> anyhow::R
         assert!(rows(&text).len() > 2, "{source} has no table");
         assert_eq!(missing(&document, &text), Vec::<&str>::new(), "docs/settings.md lacks rows of plugins/{source}");
     }
+    Ok(())
+}
+
+#[test]
+fn every_conclusion_is_in_its_page() -> anyhow::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let document = std::fs::read_to_string(root.join("docs/conclusions.md"))?;
+    let proofs = Proof::ALL.iter().map(|one| (one.as_str(), one.sentence()));
+    let not_delivered = NotDeliveredProof::ALL.iter().map(|one| (one.as_str(), one.sentence()));
+    let unknown = WhyUnknown::ALL.iter().map(|one| (one.as_str(), one.sentence()));
+    let rows: Vec<String> =
+        proofs.chain(not_delivered).chain(unknown).map(|(code, why)| format!("| `{code}` | {why} |")).collect();
+    let written: Vec<&str> = document.lines().filter(|line| line.starts_with("| `")).collect();
+    assert_eq!(written, rows);
     Ok(())
 }
 
