@@ -2,7 +2,7 @@
 
 use waybill_tests as _;
 
-use super::fixture::{Partners, destination_of, guest, manifest};
+use super::fixture::{HOST_KEY, Partners, destination_of, guest, manifest};
 
 /// A component that imports one interface and has nothing else, in the component model's binary form.
 pub(super) fn component_importing(name: &str) -> Vec<u8> {
@@ -103,20 +103,20 @@ async fn plg_02_each_broken_bundle_is_refused_with_one_sentence_and_the_others_a
         (
             "tenant",
             "destinations.toml",
-            format!("{}{no_tenant}", destination_of("tenant", 22, "ssh-ed25519 AAAA")).into(),
+            format!("{}{no_tenant}", destination_of("tenant", 22, HOST_KEY)).into(),
             &["destinations.toml line 12", ":tenant"],
         ),
         (
             "secret",
             "destinations.toml",
-            format!("{}password = 'canary-7'\n", destination_of("secret", 22, "ssh-ed25519 AAAA")).into(),
+            format!("{}password = 'canary-7'\n", destination_of("secret", 22, HOST_KEY)).into(),
             &["destinations.toml line 11", "password_file"],
         ),
         // After `healthy` in the order of names.
         (
             "same-id",
             "destinations.toml",
-            destination_of("healthy", 22, "ssh-ed25519 AAAA").into(),
+            destination_of("healthy", 22, HOST_KEY).into(),
             &["already served by bundle healthy"],
         ),
         ("same-name", "partner.toml", manifest("healthy", "").into(), &["already used by bundle healthy"]),
