@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use tokio::process::Command;
 
-use super::steps::{Fault, Steps, answers};
+use super::steps::{Fault, Steps, answers, end_of};
 use super::tools;
 use crate::cli::plugin::template::Part;
 
@@ -34,7 +34,7 @@ pub(super) async fn build(steps: &Steps, bundle: &Path, part: Part, tools: &Path
         npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(&directory);
         match steps.run("installing the compiler for JavaScript, once", &mut npm).await? {
             None => Ok(()),
-            Some(said) => Err(anyhow::anyhow!("npm could not install {}:\n{said}", lock.display()).into()),
+            Some(said) => Err(anyhow::anyhow!("npm could not install {}:\n{}", lock.display(), end_of(&said)).into()),
         }
     })
     .await?;
@@ -55,8 +55,15 @@ pub(super) async fn build(steps: &Steps, bundle: &Path, part: Part, tools: &Path
         .args(["--disable", "http", "fetch-event", "stdio", "random", "clocks"])
         .arg("--out")
         .arg(into);
-    match steps.run(&format!("building the {} from JavaScript", part.name()), &mut componentize).await? {
-        None => Ok(()),
-        Some(said) => Err(Fault::Sources { what: format!("{}/{0}.js does not build", part.name()), said }),
+    let Some(mut said) = steps.run(&format!("building the {} from JavaScript", part.name()), &mut componentize).await?
+    else {
+        return Ok(());
+    };
+    // The compiler counts errors of syntax; Node.js says where they are.
+    let mut check = Command::new("node");
+    check.current_dir(&sources).args(["--check", &format!("{}.js", part.name())]);
+    if let Some(checked) = steps.run("looking where it is wrong", &mut check).await? {
+        said = format!("{checked}\n{said}");
     }
+    Err(Fault::Sources { what: format!("{}/{0}.js does not build", part.name()), said })
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tokio::process::Command;
 
-use super::steps::{Fault, Steps, answers};
+use super::steps::{Fault, Steps, answers, end_of};
 use super::tools;
 use crate::cli::plugin::template::Part;
 
@@ -14,7 +14,7 @@ const COMPONENTIZE: &str = "import sys; from componentize_py import script; sys.
 pub(super) async fn build(steps: &Steps, bundle: &Path, part: Part, tools: &Path, into: &Path) -> Result<(), Fault> {
     if !answers("python3", &["-c", "import venv, ensurepip"]).await {
         return Err(anyhow::anyhow!(
-            "Python 3 with venv and pip is needed and was not found: install it (Debian's package python3-venv)"
+            "Python 3.10 or newer with venv and pip is needed and was not found: install it (Debian's package python3-venv)"
         )
         .into());
     }
@@ -33,7 +33,7 @@ pub(super) async fn build(steps: &Steps, bundle: &Path, part: Part, tools: &Path
             .arg(&lock);
         match steps.run(what, &mut pip).await? {
             None => Ok(()),
-            Some(said) => Err(anyhow::anyhow!("pip could not install {}:\n{said}", lock.display()).into()),
+            Some(said) => Err(anyhow::anyhow!("pip could not install {}:\n{}", lock.display(), end_of(&said)).into()),
         }
     })
     .await?;
