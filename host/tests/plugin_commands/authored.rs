@@ -109,7 +109,10 @@ fn a_part_that_does_not_build_is_shown_and_leaves_the_old_components() -> anyhow
     assert_eq!(document["why"], "builder/builder.js does not build");
     assert!(document["said"].as_str().is_some_and(|said| said.contains("failed to parse")), "{document}");
     let reason = document["reason"].as_str().unwrap_or_default();
-    assert!(reason.contains("builder.js:1") && reason.contains("SyntaxError") && !reason.contains("    at "), "{reason}");
+    assert!(
+        reason.contains("builder.js:1") && reason.contains("SyntaxError") && !reason.contains("    at "),
+        "{reason}"
+    );
     assert_eq!(bench.read("builder.wasm")?, b"of yesterday");
     assert_eq!(document["of_an_earlier_build"], serde_json::json!(["builder.wasm"]));
     let tested = bench.author("test", &[])?;

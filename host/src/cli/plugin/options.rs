@@ -48,13 +48,17 @@ mod tests {
     #[test]
     fn a_nearly_known_option_is_warned_of_and_an_authors_own_is_not() {
         let told = |option: &str| misspelt(&BTreeMap::from([(option.to_owned(), "x".to_owned())]));
-        for (option, meant) in
-            [("delimeter", "delimiter"), ("headers", "header"), ("done_flie", "done_file"), ("line_endings", "line_ending")]
-        {
+        for (option, meant) in [
+            ("delimeter", "delimiter"),
+            ("headers", "header"),
+            ("done_flie", "done_file"),
+            ("line_endings", "line_ending"),
+        ] {
             let told = told(option);
             assert!(matches!(&told[..], [one] if one.contains(&format!("did you mean `{meant}`?"))), "{told:?}");
         }
-        for option in ["delimiter", "done_file", "name", "root", "before_text", "country", "rows", "nmae", "threshold"] {
+        for option in ["delimiter", "done_file", "name", "root", "before_text", "country", "rows", "nmae", "threshold"]
+        {
             assert_eq!(told(option), Vec::<String>::new(), "{option}");
         }
     }
@@ -62,7 +66,9 @@ mod tests {
     #[test]
     fn the_settings_of_every_plugin_are_known() {
         let known = known();
-        for name in ["delimiter", "trailer", "numbers", "namespace", "recipients", "done_text", "before_content", "name"] {
+        for name in
+            ["delimiter", "trailer", "numbers", "namespace", "recipients", "done_text", "before_content", "name"]
+        {
             assert!(known.contains(&name), "{name}");
         }
         assert!(!known.iter().any(|name| name.contains(['{', '/'])), "{known:?}");

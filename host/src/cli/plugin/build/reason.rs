@@ -74,7 +74,8 @@ mod tests {
 
     #[test]
     fn of_a_javascript_compiler_the_frames_are_left_out() {
-        let checked = "file:///acme/builder/builder.js:1\nexport function build( {{ }\n ^\nSyntaxError: Unexpected token";
+        let checked =
+            "file:///acme/builder/builder.js:1\nexport function build( {{ }\n ^\nSyntaxError: Unexpected token";
         let thrown = "file:///t/node_modules/componentize.js:639\n    throw new Error(\n    ^\nError: failed to parse JS source\n    at parse (file:///t/x.js:1:2)\nNode.js v20.1.0";
         assert_eq!(reason(Language::Javascript, &format!("{checked}\n    at x\n{thrown}")), checked);
         assert_eq!(reason(Language::Javascript, thrown), "Error: failed to parse JS source");
