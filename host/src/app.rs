@@ -79,13 +79,24 @@ pub async fn connect(config: &Config, embedded: bool, role: Role) -> anyhow::Res
     let url = if embedded {
         let directory = embedded_directory(&config.directories.data);
         let Some(address) = postgres::running(&directory) else {
-            bail!("no private PostgreSQL runs in {}; start it with `waybill serve --embedded`", directory.display());
+            bail!(not_running(&directory));
         };
         address.url(SUPERUSER, EMBEDDED_DATABASE)
     } else {
         config.database_url()?.to_owned()
     };
     open(&url, role, 2).await
+}
+
+/// Most often it runs, and the command looks from elsewhere.
+fn not_running(directory: &Path) -> String {
+    let whole = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    let relative = if directory.is_absolute() {
+        ""
+    } else {
+        " That path is relative to the working directory: run this command where `serve --embedded` runs, or name the same data directory for both with WAYBILL_DATA."
+    };
+    format!("no private PostgreSQL runs in {}; start it with `waybill serve --embedded`.{relative}", whole.display())
 }
 
 async fn open(url: &str, role: Role, connections: u32) -> anyhow::Result<Pool> {
@@ -286,4 +297,17 @@ fn worker_name() -> String {
     let host = host.trim();
     let host = if host.is_empty() { "host" } else { host };
     format!("{host}-{}-{:08x}", std::process::id(), rand::random::<u32>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_private_database_that_is_looked_for_in_the_wrong_place_is_told_with_both_ways_out() {
+        let told = not_running(Path::new("data/postgres"));
+        assert!(told.contains("relative to the working directory") && told.contains("WAYBILL_DATA"), "{told}");
+        let told = not_running(Path::new("/var/lib/waybill/postgres"));
+        assert!(told.contains("in /var/lib/waybill/postgres;") && !told.contains("relative"), "{told}");
+    }
 }

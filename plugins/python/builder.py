@@ -20,6 +20,7 @@ There is no file, no socket, no environment and no clock.
 
 import math
 from dataclasses import dataclass
+from typing import TypeVar
 
 import wit_world
 from componentize_py_types import Err
@@ -42,6 +43,8 @@ from wit_world.imports.types import Failure_Invalid, Job, Setting
 BATCH = 500
 # Bytes that are written in one call.
 CHUNK = 65536
+
+T = TypeVar("T")
 
 
 class WitWorld(wit_world.WitWorld):
@@ -225,7 +228,7 @@ def pick(wanted: list[tuple[str, str]], present: list[Column], query: str) -> li
     return [(places[column], header) for column, header in wanted]
 
 
-def setting[T](job: Job, name: str, otherwise: T) -> str | T:
+def setting(job: Job, name: str, otherwise: T) -> str | T:
     return next((setting.value for setting in job.settings if setting.name == name), otherwise)
 
 

@@ -301,6 +301,25 @@ pub fn check_name(name: &str) -> Result<(), NameError> {
     Ok(())
 }
 
+/// Bytes of a delivery key: with folder, prefix and extension it still makes a name.
+const MOST_KEY_BYTES: usize = 200;
+
+/// Refuses a delivery key that cannot be a part of a file's name, as every partner's pattern makes it. The reason continues a
+/// sentence that begins with the key.
+pub fn check_delivery_key(key: &str) -> Result<(), String> {
+    let why = match key {
+        "" => "is empty",
+        "." | ".." => "is the name of a folder",
+        _ if key.len() > MOST_KEY_BYTES => {
+            return Err(format!("has {} bytes, and may have {MOST_KEY_BYTES}", key.len()));
+        }
+        _ if key.contains(['/', '\\']) => "has a slash or a backslash, which parts folders",
+        _ if key.chars().any(char::is_control) => "has a control character",
+        _ => return Ok(()),
+    };
+    Err(why.to_owned())
+}
+
 /// The form in which two final names are compared: case folded, so that servers that ignore case hold no surprise.
 pub fn fold_name(name: &str) -> String {
     caseless::default_case_fold_str(name)
@@ -415,5 +434,25 @@ mod tests {
     #[test]
     fn folding_ignores_case_beyond_ascii() {
         assert_eq!(fold_name("STRASSE-Ä.CSV"), fold_name("straße-ä.csv"));
+    }
+
+    #[test]
+    fn a_delivery_key_is_what_a_file_name_can_hold() {
+        let longest = "k".repeat(MOST_KEY_BYTES);
+        for fine in ["K-1001", "Lieferung 8 für Ada", ".hidden", "a..b", longest.as_str()] {
+            assert_eq!(check_delivery_key(fine), Ok(()), "{fine}");
+        }
+        let longer = format!("{longest}k");
+        for (key, part) in [
+            ("", "empty"),
+            (".", "folder"),
+            ("..", "folder"),
+            ("LF 8/../x", "slash"),
+            ("a\\b", "backslash"),
+            ("a\nb", "control"),
+            (longer.as_str(), "201 bytes"),
+        ] {
+            assert!(check_delivery_key(key).is_err_and(|why| why.contains(part)), "{key:?}");
+        }
     }
 }

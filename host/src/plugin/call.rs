@@ -32,7 +32,7 @@ pub enum CallError {
     /// The guest crashed.
     #[error("the plugin trapped: {message}")]
     Trapped {
-        /// The trap, and what the guest logged last as an error (a panic's text, most often).
+        /// What the guest logged last as an error (a panic's text, most often), and the trap.
         message: String,
     },
     #[error("the plugin did not return within {seconds} s; see the [limits] of partner.toml")]
@@ -241,7 +241,8 @@ fn trapped(state: &mut State, error: &wasmtime::Error) -> CallError {
         };
     }
     let message = match state.last_error() {
-        Some(logged) => format!("{trap}; its last error in the log: {:?}", bounded(&logged)),
+        // An exception of a language's runtime is a traceback in the log, and the trap says only that it ended.
+        Some(logged) => format!("{:?} was its last error in the log; then {trap}", bounded(&logged)),
         None => trap,
     };
     CallError::Trapped { message }

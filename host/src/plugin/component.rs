@@ -115,14 +115,25 @@ fn admit_unguarded(engine: &Engine, bytes: Vec<u8>, world: World) -> Result<Admi
 }
 
 fn encode(engine: &Engine, module: &[u8]) -> Result<Vec<u8>, String> {
-    Module::validate(engine, module)
-        .map_err(|error| format!("is a broken module: {}", one_line(&error.to_string())))?;
+    Module::validate(engine, module).map_err(|error| {
+        let why = one_line(&error.to_string());
+        let next =
+            if why.contains("unexpected end") { "; it is not whole: copy it again, or build it again" } else { "" };
+        format!("is a broken module: {why}{next}")
+    })?;
     ComponentEncoder::default().validate(true).module(module).and_then(ComponentEncoder::encode).map_err(|error| {
         format!(
             "is a core module that cannot be made a component ({}); build it with wit-bindgen for wasm32-unknown-unknown against {PACKAGE}, without WASI",
             first_and_root(error.as_ref())
         )
     })
+}
+
+/// A file that ends too early was most often not copied whole.
+fn unreadable(why: &str) -> String {
+    let cut = why.contains("unexpected end") || why.contains("out of bounds");
+    let next = if cut { "; it is not whole: copy it again, or build it again" } else { "" };
+    format!("is no component that can be read: {why}{next}")
 }
 
 fn first_and_root(error: &(dyn std::error::Error + 'static)) -> String {
@@ -141,8 +152,7 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 fn check_names(component: &[u8], world: World) -> Result<(ContractVersion, Vec<String>), String> {
-    let decoded = wit_component::decode(component)
-        .map_err(|error| format!("is no component that can be read: {}", first_and_root(error.as_ref())))?;
+    let decoded = wit_component::decode(component).map_err(|error| unreadable(&first_and_root(error.as_ref())))?;
     let DecodedWasm::Component(resolve, id) = decoded else {
         return Err("is a WIT package, not a component: give the built plugin".to_owned());
     };

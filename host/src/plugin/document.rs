@@ -46,8 +46,23 @@ impl<'t> Document<'t> {
         toml::from_str(self.text).map_err(|error| {
             let message = one_line(error.message());
             let message = if self.quotes_values { message } else { without_values(&message) };
-            self.at_offset(error.span().map_or(0, |span| span.start), with_fix(&message))
+            let span = error.span().unwrap_or_default();
+            let found = found_at(self.tree.get_ref(), &span);
+            let what =
+                found.and_then(|(path, value)| mend(&path, value, &message)).unwrap_or_else(|| with_fix(&message));
+            self.at_offset(span.start, what)
         })
+    }
+
+    /// Refuses `[[table]]` where there is one table: read as a type it would be told in words about sequences.
+    pub(super) fn is_one_table(&self, path: &[&str], what: &str) -> Result<(), DocumentError> {
+        match self.value_at(path) {
+            Some(value) if matches!(value.get_ref(), DeValue::Array(_)) => {
+                let table = spelt(path);
+                Err(self.fault(path, format!("`{table}` is one table: write `[{table}]`, with single brackets{what}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A fault at the value under a path of keys and array positions, or at the nearest part of it that exists.
@@ -78,18 +93,81 @@ impl<'t> Document<'t> {
         let Some((first, rest)) = path.split_first() else { return 0 };
         let Some(mut value) = entry(self.tree.get_ref(), first) else { return 0 };
         for part in rest {
-            let inner = match value.get_ref() {
-                DeValue::Table(table) => entry(table, part),
-                DeValue::Array(array) => part.parse::<usize>().ok().and_then(|position| array.get(position)),
-                _ => None,
-            };
-            match inner {
+            match inside(value, part) {
                 Some(inner) => value = inner,
                 None => break,
             }
         }
         value.span().start
     }
+
+    fn value_at(&self, path: &[&str]) -> Option<&Spanned<DeValue<'t>>> {
+        let (first, rest) = path.split_first()?;
+        rest.iter().try_fold(entry(self.tree.get_ref(), first)?, |value, part| inside(value, part))
+    }
+}
+
+fn inside<'a, 't>(value: &'a Spanned<DeValue<'t>>, part: &str) -> Option<&'a Spanned<DeValue<'t>>> {
+    match value.get_ref() {
+        DeValue::Table(table) => entry(table, part),
+        DeValue::Array(array) => part.parse::<usize>().ok().and_then(|position| array.get(position)),
+        _ => None,
+    }
+}
+
+/// The value that lies exactly there, with the keys that lead to it.
+fn found_at<'a, 't>(table: &'a DeTable<'t>, span: &Range<usize>) -> Option<(Vec<String>, &'a DeValue<'t>)> {
+    table.iter().find_map(|(key, value)| {
+        let (mut path, found) = within(value, span)?;
+        path.insert(0, key.get_ref().as_ref().to_owned());
+        Some((path, found))
+    })
+}
+
+fn within<'a, 't>(value: &'a Spanned<DeValue<'t>>, span: &Range<usize>) -> Option<(Vec<String>, &'a DeValue<'t>)> {
+    let deeper = match value.get_ref() {
+        DeValue::Table(table) => found_at(table, span),
+        DeValue::Array(array) => array.iter().find_map(|value| within(value, span)),
+        _ => None,
+    };
+    deeper.or_else(|| (value.span() == *span).then(|| (Vec::new(), value.get_ref())))
+}
+
+/// A path as people write it: which one of a list is meant is told by its line.
+fn spelt<Key: AsRef<str>>(path: &[Key]) -> String {
+    let keys = path.iter().map(AsRef::as_ref).filter(|key| key.parse::<usize>().is_err());
+    keys.collect::<Vec<_>>().join(".")
+}
+
+/// Says of a value of the wrong type which key it is, what the key takes, and how to write it. The value is not repeated.
+fn mend(path: &[String], value: &DeValue<'_>, message: &str) -> Option<String> {
+    let (key, whole) = (path.last()?, spelt(path));
+    if message.starts_with("UUID parsing failed") {
+        return Some(format!("`{whole}` is a UUID, 32 hexadecimal digits in five groups, as `uuidgen` prints one"));
+    }
+    let expected = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
+    let (_, expected) = expected.rsplit_once("expected ")?;
+    let how = match (expected, value) {
+        ("a string" | "path string", DeValue::Boolean(_)) => {
+            format!("a text, and an option too is \"yes\" or \"no\": write it in quotes, `{key} = \"…\"`")
+        }
+        ("a string" | "path string", DeValue::Array(_)) => {
+            format!("one text, and not a list: write `{key} = \"first, second\"`, with commas between names")
+        }
+        ("a string" | "path string", DeValue::Table(_)) => format!("one text, and not a table: write `{key} = \"…\"`"),
+        ("a string" | "path string", _) => format!("a text: write it in quotes, `{key} = \"…\"`"),
+        ("a UUID string", _) => format!("a UUID in quotes, as `uuidgen` prints one: write `{key} = \"…\"`"),
+        ("a boolean", _) => format!("yes or no: write `{key} = true` or `{key} = false`, without quotes"),
+        ("u16" | "u32" | "u64" | "i32" | "i64" | "usize", _) => {
+            format!("a whole number, not below 0 and not too large: write `{key} = 1`, without quotes")
+        }
+        ("a sequence", _) => format!("a list: write `{key} = [\"…\"]`"),
+        (expected, _) if expected == "a map" || expected.starts_with("struct ") => {
+            format!("a table: write its keys below `[{whole}]`")
+        }
+        _ => return Some(format!("`{whole}` cannot be read: {message}")),
+    };
+    Some(format!("`{whole}` is {how}"))
 }
 
 /// The tables whose values are for the plugins, such as a delimiter: of control characters only U+0000 is refused there.
@@ -181,7 +259,7 @@ fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// The Levenshtein distance.
-fn edits(from: &str, to: &str) -> usize {
+pub fn edits(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (index, left) in from.chars().enumerate() {
@@ -206,6 +284,21 @@ mod tests {
     struct Sample {
         publishes_whole: bool,
         port: u16,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[expect(dead_code, reason = "only the reading is tested")]
+    struct Nested {
+        inner: Inner,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[expect(dead_code, reason = "only the reading is tested")]
+    struct Inner {
+        word: String,
+        words: Vec<String>,
+        flag: bool,
+        id: uuid::Uuid,
     }
 
     fn fault(text: &str, quotes_values: bool) -> DocumentError {
@@ -251,7 +344,37 @@ mod tests {
     fn a_value_that_may_be_a_secret_is_not_repeated() {
         let error = fault("publishes_whole = true\nport = \"hunter2\"", false);
         assert_eq!(error.line, 2);
-        assert!(!error.what.contains("hunter2") && error.what.contains("u16"), "{error}");
+        assert!(!error.what.contains("hunter2") && error.what.contains("`port` is a whole number"), "{error}");
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_told_with_its_key_and_how_to_write_it() {
+        const INNER: &str =
+            "[inner]\nword = 'a'\nwords = ['a']\nflag = true\nid = '018f0000-0000-7000-8000-000000000001'\n";
+        for (right, wrong, line, part) in [
+            ("'a'\nwords", "5\nwords", 2, "`inner.word` is a text: write it in quotes, `word = \"…\"`"),
+            ("'a'\nwords", "true\nwords", 2, "`inner.word` is a text, and an option too is \"yes\" or \"no\""),
+            ("'a'\nwords", "['a', 'b']\nwords", 2, "`inner.word` is one text, and not a list"),
+            ("'a'\nwords", "{ a = 1 }\nwords", 2, "`inner.word` is one text, and not a table"),
+            ("'a'\nwords", "2026-03-02\nwords", 2, "`inner.word` is a text: write it in quotes"),
+            ("['a']", "'a'", 3, "`inner.words` is a list"),
+            ("['a']", "['a', 1]", 3, "`inner.words` is a text: write it in quotes"),
+            ("true", "'yes'", 4, "`inner.flag` is yes or no: write `flag = true`"),
+            ("018f", "18f", 5, "`inner.id` is a UUID"),
+        ] {
+            let text = INNER.replacen(right, wrong, 1);
+            let error = Document::parse("a.toml", &text, true).unwrap().read::<Nested>().unwrap_err();
+            assert!(error.line == line && error.what.contains(part), "{error}\nfor\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_written_as_a_list_is_told() {
+        let document = Document::parse("a.toml", "[a]\nx = 1\n[[a.b]]\nx = 1\n", true).unwrap();
+        let error = document.is_one_table(&["a", "b"], "; and no more").unwrap_err();
+        let told = "a.toml line 3: `a.b` is one table: write `[a.b]`, with single brackets; and no more";
+        assert_eq!(error.to_string(), told);
+        assert!(document.is_one_table(&["a"], "").is_ok() && document.is_one_table(&["c", "d"], "").is_ok());
     }
 
     #[test]

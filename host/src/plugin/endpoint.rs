@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::destinations::At;
 use super::document::DocumentError;
 use crate::job::names::check_name;
+use crate::remote::sftp::host_key_fault;
 use crate::remote::{DirectoryEndpoint, Endpoint, ObjectsEndpoint, SecretRef, SftpEndpoint, StoreAddress};
 
 /// The keys that say it, as they were written.
@@ -148,6 +149,15 @@ fn sftp(written: Written, at: &At<'_>, bundle: &Path) -> Result<SftpEndpoint, Do
             &["host_keys"],
             "without a host key the host cannot know that it talks to the partner; ask the partner for it, or take it with ssh-keyscan and have it confirmed",
         ));
+    }
+    for (index, key) in host_keys.iter().enumerate() {
+        if let Some(why) = host_key_fault(key) {
+            let what = format!(
+                "host key {} {why}; take it with `ssh-keyscan -p PORT HOST | ssh-keygen -lf -` and have the partner confirm it",
+                index + 1
+            );
+            return Err(at.fault(&["host_keys", &index.to_string()], what));
+        }
     }
     Ok(SftpEndpoint { host, port: written.port.unwrap_or(SSH_PORT), user, directory, host_keys, secret })
 }

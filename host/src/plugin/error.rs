@@ -26,7 +26,9 @@ pub enum PluginError {
         "the cache directory {directory:?} is open to others (mode {mode:o}, owner {owner}); compiled code is trusted, so give it to this process's user alone: chmod 700"
     )]
     CacheOpen { directory: PathBuf, mode: u32, owner: u32 },
-    #[error("the partners directory {directory:?} cannot be read; create it or correct its path in the configuration")]
+    #[error(
+        "the partners directory {directory:?} cannot be read; make it (`mkdir`) if it is not there, or name another with [directories] partners in the configuration or WAYBILL_PARTNERS"
+    )]
     Partners {
         directory: PathBuf,
         #[source]
@@ -48,7 +50,7 @@ pub struct BundleError {
 pub enum BundleFault {
     #[error("its directory name is not readable as UTF-8; rename it")]
     DirectoryName,
-    #[error("{file} cannot be read ({why}); add it or correct its permissions")]
+    #[error("{file} cannot be read ({why}); add it{}, or correct its permissions", built(.file))]
     Unreadable { file: String, why: String },
     #[error("{0}")]
     Document(DocumentError),
@@ -72,4 +74,10 @@ pub enum BundleFault {
     /// What the database has on record of its destinations speaks against it.
     #[error("{what}")]
     OnRecord { what: String },
+}
+
+/// How a component comes about, where the file is one.
+fn built(file: &str) -> &'static str {
+    let component = std::path::Path::new(file).extension().is_some_and(|extension| extension == "wasm");
+    if component { " (`waybill plugin build DIR` makes it where its sources lie beside it)" } else { "" }
 }

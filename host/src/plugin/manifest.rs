@@ -80,6 +80,20 @@ struct Written {
     options: BTreeMap<String, String>,
 }
 
+/// Tables that there is one of, and what more to say where there are several.
+const ONE_TABLE: [(&[&str], &str); 7] = [
+    (&["builder"], ""),
+    (&["destination"], "; servers and accounts are in destinations.toml"),
+    (&["names"], ""),
+    (&["limits"], ""),
+    (&["options"], ""),
+    (&["contract"], ""),
+    (
+        &["contract", "acknowledgment"],
+        "; a partner answers under one name. Where there are two, one for accepted and one for refused, take the first, or a name with `*` that both have, and ask for words inside that tell them apart",
+    ),
+];
+
 fn builder_file() -> ComponentFile {
     ComponentFile { file: "builder.wasm".to_owned(), sha256: None }
 }
@@ -97,6 +111,9 @@ impl Manifest {
     /// Reads and checks a manifest.
     pub fn parse(text: &str) -> Result<Self, DocumentError> {
         let document = Document::parse(FILE, text, true)?;
+        for (path, what) in ONE_TABLE {
+            document.is_one_table(path, what)?;
+        }
         let written: Written = document.read()?;
         let manifest = Self {
             partner: written.partner,
@@ -303,120 +320,4 @@ impl Manifest {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LEAST: &str = "partner = 'acme'\nrevision = 1\n[names]\nfinal = 'contacts-{key}.csv'\n";
-
-    fn fault(text: &str) -> DocumentError {
-        Manifest::parse(text).unwrap_err()
-    }
-
-    fn with(more: &str) -> String {
-        format!("{LEAST}{more}")
-    }
-
-    #[test]
-    fn the_least_manifest_promises_nothing_and_has_the_documented_defaults() {
-        let manifest = Manifest::parse(LEAST).unwrap();
-        assert_eq!(manifest.contract, Contract::default());
-        assert_eq!(manifest.names.temporary.to_string(), ".{attempt}.part");
-        assert_eq!(
-            (manifest.builder.file.as_str(), manifest.destination.file.as_str()),
-            ("builder.wasm", "destination.wasm")
-        );
-        assert_eq!(manifest.limits, Limits::default());
-        for (name, least, most) in RANGES {
-            assert!((least..=most).contains(&Limits::default().of(name)), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_misspelt_promise_is_told_with_line_and_fix() {
-        let error = fault(&with("[contract]\npublishes_hole = true\n"));
-        assert_eq!(
-            error.to_string(),
-            "partner.toml line 6: the key `publishes_hole` is not known here; did you mean `publishes_whole`?"
-        );
-    }
-
-    #[test]
-    fn each_semantic_fault_is_told_with_its_line_and_fix() {
-        let cases: &[(String, usize, &str)] = &[
-            (LEAST.replace("acme", "Acme GmbH"), 1, "a-z"),
-            (LEAST.replace("revision = 1", "revision = 0"), 2, "raised"),
-            (LEAST.replace("-{key}", ""), 4, "put {key}"),
-            (LEAST.replace("{key}", "{attempt}"), 4, "function of the job"),
-            (with("temporary = 'upload.part'\n"), 5, "{attempt}"),
-            (
-                with("temporary = 'contacts-{attempt}.csv'\n[contract]\nnames_reused = true\n").replace("{key}", "*"),
-                5,
-                "could be a final name",
-            ),
-            (with("[builder]\nfile = '../x.wasm'\n"), 6, "plain file name"),
-            (with("[builder]\nfile = 'x.cwasm'\n"), 6, "compiled code"),
-            (with("[builder]\nfile = 'x.wasm'\nsha256 = 'abc'\n"), 7, "64 digits"),
-            (with("[limits]\nmemory_mib = 0\n"), 6, "from 1 to 4096"),
-            (with("[contract]\nexclusive_create = true\n"), 6, "trigger = true"),
-            (with("[contract]\noverwrites_last = 'mail'\n"), 6, "names_reused"),
-            (with("[[contract.auxiliary]]\nname = '{final}'\n"), 6, "could be a final name"),
-            (
-                with("[[contract.auxiliary]]\nname = '{final}.a'\n[[contract.auxiliary]]\nname = '{final}.A'\n"),
-                8,
-                "could be one file",
-            ),
-            (
-                with("[[contract.auxiliary]]\nname = '{final}.done'\ntrigger = true\nbefore_publish = true\n"),
-                8,
-                "remove before_publish",
-            ),
-            (
-                with(
-                    "[[contract.auxiliary]]\nname = '{final}.ack'\n[contract.acknowledgment]\nname = '*.ack'\naccept = '(?<key>k)'\nperiod_seconds = 60\n",
-                ),
-                6,
-                "partner's answer",
-            ),
-            (
-                with("[contract.acknowledgment]\nname = '{key}.ack'\naccept = '(ok'\nperiod_seconds = 60\n"),
-                7,
-                "regular expression",
-            ),
-            (
-                with("[contract.acknowledgment]\nname = '{key}.ack'\naccept = 'o*'\nperiod_seconds = 60\n"),
-                7,
-                "empty file",
-            ),
-            (
-                with("[contract.acknowledgment]\nname = '{key}.ack'\naccept = '(?<who>ok)'\nperiod_seconds = 60\n"),
-                7,
-                "captures",
-            ),
-            (with("[contract.acknowledgment]\nname = 'today.ack'\naccept = 'ok'\nperiod_seconds = 60\n"), 7, "ties"),
-            (
-                with("[contract.acknowledgment]\nname = '{key}.*'\naccept = 'ok'\nperiod_seconds = 60\n"),
-                7,
-                "no `*` beside",
-            ),
-            (with("[options]\nseparator = 1\n"), 6, "expected a string"),
-        ];
-        for (text, line, part) in cases {
-            let error = fault(text);
-            assert!(error.line == *line && error.what.contains(part), "{error}\nfor\n{text}");
-        }
-    }
-
-    #[test]
-    fn a_full_manifest_is_read() {
-        let manifest = Manifest::parse(&with(
-            "temporary = 'in/.{attempt}.tmp'\n[contract]\nagreement = 'mail'\npublishes_whole = true\n\
-             [contract.acknowledgment]\nname = 'ack/{key}.txt'\naccept = '^OK (?<key>\\S+)'\nrefuse = '^NO'\nperiod_seconds = 86400\n\
-             [[contract.auxiliary]]\nname = '{final}.sha256'\nbefore_publish = true\n[[contract.auxiliary]]\nname = '{final}.done'\ntrigger = true\n\
-             [limits]\noutput_mib = 2\n[options]\nseparator = ';'\n",
-        ))
-        .unwrap();
-        assert_eq!(manifest.limits.output_bytes(), 2 << 20);
-        assert_eq!(manifest.contract.auxiliary.len(), 2);
-        assert_eq!(manifest.options["separator"], ";");
-    }
-}
+mod tests;

@@ -31,6 +31,21 @@ async fn cre_03_the_same_command_sent_twice_prints_the_same_job_and_another_one_
 }
 
 #[tokio::test]
+async fn a_delivery_key_that_no_file_can_bear_is_refused_before_anything_is_created() -> anyhow::Result<()> {
+    let stage = Stage::new().await?;
+    let destination = stage.destination.to_string();
+    let create = |key: &str| stage.waybill(&["create", "--destination", &destination, "--key", key]);
+    create("LF 8/../x")?.says(2, &["--key", "a part of the file's name", "has a slash", "nothing was created"]);
+    create("..")?.says(2, &["the name of a folder"]);
+    create(&"k".repeat(201))?.says(2, &["has 201 bytes"]);
+    let jobs = "SELECT count(*) FROM export_jobs";
+    let jobs: i64 = sqlx::query_scalar(jobs).fetch_one(&stage.database.admin().await?).await?;
+    assert_eq!(jobs, 0);
+    create("LF 8")?.says(0, &["LF 8"]);
+    Ok(())
+}
+
+#[tokio::test]
 async fn ops_04_what_waits_is_shown_and_a_persons_words_set_it_free() -> anyhow::Result<()> {
     let stage = Stage::new().await?;
     let job = stage.queued().await?.to_string();

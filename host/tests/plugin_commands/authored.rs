@@ -113,8 +113,63 @@ fn a_part_that_does_not_build_is_shown_and_leaves_the_old_components() -> anyhow
     assert_eq!((failed.status.code(), &document["part"]), (Some(4), &"builder".into()), "{document}");
     assert_eq!(document["why"], "builder/builder.js does not build");
     assert!(document["said"].as_str().is_some_and(|said| said.contains("failed to parse")), "{document}");
+    let reason = document["reason"].as_str().unwrap_or_default();
+    assert!(
+        reason.contains("builder.js:1") && reason.contains("SyntaxError") && !reason.contains("    at "),
+        "{reason}"
+    );
     assert_eq!(bench.read("builder.wasm")?, b"of yesterday");
+    assert_eq!(document["of_an_earlier_build"], serde_json::json!(["builder.wasm"]));
+    let tested = bench.author("test", &[])?;
+    let warned = String::from_utf8_lossy(&tested.stderr).into_owned();
+    assert!(warned.contains("no destination.wasm: run `waybill plugin build acme`"), "{warned}");
     assert!(bench.unfinished()?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn of_python_the_reason_is_shown_and_the_rest_on_request() -> anyhow::Result<()> {
+    let bench = Bench::empty()?;
+    bench.author("new", &["--language", "python", "--part", "builder"])?;
+    bench.write("builder/builder.py", "import json\nimport no_such_package\n")?;
+    let failed = bench.author("build", &[])?;
+    let said = String::from_utf8_lossy(&failed.stdout).into_owned();
+    assert_eq!(failed.status.code(), Some(4), "{said}");
+    for told in ["\"builder.py\", line 2", "No module named 'no_such_package'", "standard library", "--whole"] {
+        assert!(said.contains(told), "{told}: {said}");
+    }
+    assert!(!said.contains("anyhow") && said.lines().count() < 10, "{said}");
+    let whole = bench.author("build", &["--whole"])?;
+    assert!(String::from_utf8_lossy(&whole.stdout).contains("Stack backtrace"));
+    Ok(())
+}
+
+/// Beside sources a missing component is one to build, and one that is older than them is not what they say.
+#[test]
+fn a_component_that_its_sources_would_not_make_is_warned_of() -> anyhow::Result<()> {
+    let bench = Bench::empty()?;
+    bench.author("new", &["--language", "python"])?;
+    let missing = bench.author("test", &[])?;
+    let said = String::from_utf8_lossy(&missing.stdout).into_owned();
+    assert!(missing.status.code() == Some(4) && said.contains("`waybill plugin build DIR` makes it"), "{said}");
+    bench.component("builder", "csv-builder")?;
+    bench.component("destination", "sftp-destination")?;
+    for (old, warns) in [(false, false), (true, true)] {
+        if old {
+            let manifest = String::from_utf8(bench.read("partner.toml")?)?;
+            bench.write("partner.toml", &manifest.replace("[options]\n", "[options]\ndelimeter = \";\"\n"))?;
+            let component = std::fs::File::options().write(true).open(bench.bundle().join("builder.wasm"))?;
+            component.set_modified(std::time::SystemTime::UNIX_EPOCH)?;
+        }
+        for command in [&["test", "--fault", "plain"][..], &["inspect"][..]] {
+            let (command, arguments) = command.split_first().unwrap_or((&"", &[]));
+            let told = bench.author(command, arguments)?;
+            let said = String::from_utf8_lossy(&told.stderr).into_owned();
+            let newer = said.contains("builder/ is newer than builder.wasm");
+            let misspelt = said.contains("did you mean `delimiter`?");
+            assert_eq!((told.status.code(), newer, misspelt), (Some(0), warns, warns), "{command}: {said}");
+        }
+    }
     Ok(())
 }
 
@@ -153,7 +208,7 @@ fn tools_that_are_too_old_are_told_before_anything_is_installed() -> anyhow::Res
             &[("node", "echo v22.12.0")],
             &["npm is needed for JavaScript and was not found", "Debian's package npm"],
         ),
-        ("python", &[("python3", "echo 3.8.18")], &["Python 3.8.18", "3.9 or later", "python3-venv"]),
+        ("python", &[("python3", "echo 3.8.18")], &["Python 3.8.18", "3.10 or later", "python3-venv"]),
         // Debian's python3 without python3-venv: it answers what its version is, and has no ensurepip.
         (
             "python",

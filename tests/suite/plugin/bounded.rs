@@ -52,7 +52,7 @@ async fn plg_03_each_misbehaving_build_is_bounded_classified_and_costs_nothing_e
         (&[("behaviour", "big-failure")], |error| is_limit(error, LimitKind::HostCall)),
         (
             &[("behaviour", "panic"), ("message", "the margins are too narrow")],
-            |error| matches!(error, CallError::Trapped { message } if message.contains("the margins are too narrow")),
+            |error| matches!(error, CallError::Trapped { message } if message.starts_with('"') && message.contains("the margins are too narrow")),
         ),
         (
             &[("behaviour", "rows-then-fail"), ("failure", "refused")],

@@ -62,7 +62,7 @@ impl Partners {
     /// A whole bundle of the given guests; `more` is appended to its manifest.
     pub fn bundle(&self, name: &str, builder: &str, destination: &str, more: &str) -> anyhow::Result<()> {
         self.write(name, "partner.toml", manifest(name, more))?;
-        self.write(name, "destinations.toml", destination_of(name, 22, "ssh-ed25519 AAAA"))?;
+        self.write(name, "destinations.toml", destination_of(name, 22, HOST_KEY))?;
         self.write(name, "builder.wasm", guest(builder))?;
         self.write(name, "destination.wasm", guest(destination))
     }
@@ -105,6 +105,9 @@ impl Partners {
 /// Small enough that a test that runs into them is quick.
 pub const SHORT_LIMITS: &str =
     "[limits]\nbuild_seconds = 1\ncall_seconds = 1\ndeliver_seconds = 1\nmemory_mib = 32\noutput_mib = 1\n";
+
+/// A well-formed fingerprint, of no server's key.
+pub const HOST_KEY: &str = "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 pub fn manifest(partner: &str, more: &str) -> String {
     format!("partner = '{partner}'\nrevision = 1\n[names]\nfinal = 'contacts-{{key}}.csv'\n{more}")

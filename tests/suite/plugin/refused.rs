@@ -8,7 +8,7 @@ use waybill::upkeep::{Registered, Registrar};
 use waybill_tests::Database;
 use waybill_tests::house::{compiled, compiling};
 
-use super::fixture::{Partners, destination_of, guest, manifest};
+use super::fixture::{HOST_KEY, Partners, destination_of, guest, manifest};
 
 /// A registrar over this directory, and what it serves.
 async fn registrar(database: &Database, partners: &Path) -> anyhow::Result<(Registrar, Registry)> {
@@ -126,13 +126,13 @@ async fn plg_02_each_broken_bundle_is_refused_with_one_sentence_and_the_others_a
         (
             "tenant",
             "destinations.toml",
-            format!("{}{no_tenant}", destination_of("tenant", 22, "ssh-ed25519 AAAA")).into(),
+            format!("{}{no_tenant}", destination_of("tenant", 22, HOST_KEY)).into(),
             &["destinations.toml line 12", ":tenant"],
         ),
         (
             "secret",
             "destinations.toml",
-            format!("{}password = 'canary-7'\n", destination_of("secret", 22, "ssh-ed25519 AAAA")).into(),
+            format!("{}password = 'canary-7'\n", destination_of("secret", 22, HOST_KEY)).into(),
             &["destinations.toml line 11", "password_file"],
         ),
         (
@@ -166,7 +166,7 @@ async fn plg_02_each_broken_bundle_is_refused_with_one_sentence_and_the_others_a
         (
             "same-id",
             "destinations.toml",
-            destination_of("healthy", 22, "ssh-ed25519 AAAA").into(),
+            destination_of("healthy", 22, HOST_KEY).into(),
             &["already served by bundle healthy"],
         ),
         ("same-name", "partner.toml", manifest("healthy", "").into(), &["already used by bundle healthy"]),

@@ -42,7 +42,7 @@ async fn the_manifests_options_reach_the_plugin_and_the_operators_settings_win()
     let built = partners.build(&bundle, &destination(&bundle, &[], Table(3))).await?;
     assert_eq!((built.rows, built.file.bytes()), (1, 0), "the option asked for nothing");
 
-    let toml = super::fixture::destination_of("one", 22, "ssh-ed25519 AAAA");
+    let toml = super::fixture::destination_of("one", 22, super::fixture::HOST_KEY);
     partners.write("one", "destinations.toml", format!("{toml}[destination.settings]\nbehaviour = 'well'\n"))?;
     let bundle = partners.load_only().await?;
     let built = partners.build(&bundle, &destination(&bundle, &[], Table(3))).await?;

@@ -11,6 +11,7 @@ use crate::cli::Ended;
 use crate::cli::destination::{named, not_found};
 use crate::cli::output::Output;
 use crate::cli::words::words;
+use crate::job::names::check_delivery_key;
 use crate::store::{self, CreatedOnce, Creation, KeyedCreation, NewJob};
 
 /// How long a request waits for one with the same key that is still in flight.
@@ -27,8 +28,9 @@ pub(in crate::cli) struct Create {
     /// What to export, as the partner's builder understands it; may be given several times.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     scope: Vec<(String, String)>,
-    /// The delivery key, by which the partner knows the delivery. Minted if absent; it never changes.
-    #[arg(long)]
+    /// The delivery key, by which the partner knows the delivery: a part of the file's name, so without `/`, and at most 200
+    /// bytes. Minted if absent; it never changes.
+    #[arg(long, value_parser = delivery_key)]
     key: Option<String>,
     /// Your own name for this request, unique in the tenant: sent again with it, the request makes no second job.
     #[arg(long, value_name = "KEY", value_parser = idempotency_key)]
@@ -128,6 +130,12 @@ fn told(output: Output, tenant: Uuid, job: Uuid, delivery_key: &str) -> anyhow::
         format!("created job {job}\ndelivery key  {delivery_key}\nfollow it with: waybill job explain {job} --tenant {tenant}")
     })?;
     Ok(Ended::Done)
+}
+
+fn delivery_key(text: &str) -> Result<String, String> {
+    check_delivery_key(text)
+        .map(|()| text.to_owned())
+        .map_err(|why| format!("it becomes a part of the file's name, and it {why}; nothing was created"))
 }
 
 fn idempotency_key(text: &str) -> Result<String, String> {

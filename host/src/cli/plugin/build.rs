@@ -6,6 +6,7 @@
 mod javascript;
 mod node;
 mod python;
+mod reason;
 mod rust;
 mod steps;
 mod tools;
@@ -16,6 +17,7 @@ use anyhow::Context as _;
 use sha2::Digest as _;
 
 use self::steps::{Fault, Steps};
+use super::sources::{built_before, language_of};
 use super::template::{Language, Part};
 use crate::cli::Ended;
 use crate::cli::output::Output;
@@ -27,7 +29,7 @@ const MANIFEST: &str = "partner.toml";
 pub(super) const HELP: &str = "\
 Examples:
   waybill plugin build partners/acme
-  waybill plugin build partners/acme --json
+  waybill plugin build partners/acme --whole
 
 A part is a directory `builder` or `destination` with a Cargo.toml (Rust), a package.json (JavaScript) or a requirements.txt
 (Python). The compilers for JavaScript and Python are installed once for each lock file into the directory of tools; delete it
@@ -44,6 +46,9 @@ pub(in crate::cli) struct Build {
     /// Where the compilers for JavaScript and Python are kept [default: waybill/tools in the user's cache directory].
     #[arg(long, env = "WAYBILL_TOOLS", value_name = "DIR")]
     tools: Option<PathBuf>,
+    /// Where a part does not build, show all that its compiler said, and not only the reason.
+    #[arg(long)]
+    whole: bool,
 }
 
 /// One part as it was built.
@@ -88,10 +93,18 @@ impl Build {
                 }
                 Err(Fault::Sources { what, said }) => {
                     steps.end();
+                    let reason = reason::reason(language, &said);
+                    let before = built_before(&directory);
                     let document = serde_json::json!({
                         "bundle": self.directory, "outcome": "Refused", "part": part, "why": what, "said": said,
+                        "reason": reason, "of_an_earlier_build": before,
                     });
-                    output.answer(&document, || format!("{said}\nRefused: {what}"))?;
+                    let (reason, more) = if self.whole || reason.len() == said.len() {
+                        (&said, "")
+                    } else {
+                        (&reason, " (--whole shows all that the compiler said)")
+                    };
+                    output.answer(&document, || format!("{reason}\nRefused: {what}{more}{}", left(&before)))?;
                     return Ok(Ended::Refused);
                 }
                 Err(Fault::Tools(error)) => return Err(error),
@@ -133,6 +146,17 @@ fn not_found(output: Output, directory: &Path, why: &str) -> anyhow::Result<Ende
     Ok(Ended::NotFound)
 }
 
+/// What a failed build leaves is what was there before.
+fn left(before: &[&str]) -> String {
+    if before.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nStill there, from an earlier build: {}. Tests run with that until the build succeeds.",
+        before.join(", ")
+    )
+}
+
 fn told(directory: &Path, built: &[Built]) -> String {
     let mut text = String::new();
     for Built { language, file, bytes, seconds, .. } in built {
@@ -144,13 +168,6 @@ fn told(directory: &Path, built: &[Built]) -> String {
         text += &format!("Built: {}, {bytes} bytes, from {language} in {seconds:.1} s\n", file.display());
     }
     text + &format!("Next:\n  waybill plugin test {}", directory.display())
-}
-
-/// What a part is written in, by the file that its tool reads.
-fn language_of(sources: &Path) -> Option<Language> {
-    [("Cargo.toml", Language::Rust), ("package.json", Language::Javascript), ("requirements.txt", Language::Python)]
-        .into_iter()
-        .find_map(|(file, language)| sources.join(file).is_file().then_some(language))
 }
 
 /// Builds one part into a file of no lasting name beside the others.

@@ -73,19 +73,22 @@ impl Described {
             if let Some(version) = component.version {
                 line("", &format!("built for waybill:partner {version}"));
             }
-            line(
-                "",
-                &format!(
-                    "imports {}",
-                    if component.imports.is_empty() { "nothing".to_owned() } else { component.imports.join(", ") }
-                ),
-            );
+            line("", &format!("imports {}", imported(&component.imports)));
         }
         for (index, problem) in self.problems.iter().enumerate() {
             line(if index == 0 { "problems" } else { "" }, problem);
         }
         format!("bundle {}\n{text}", self.bundle)
     }
+}
+
+/// The contract's interfaces by name. A language's runtime imports all of WASI, which says nothing about the plugin.
+fn imported(imports: &[String]) -> String {
+    let (wasi, mut named): (Vec<&str>, Vec<&str>) =
+        imports.iter().map(String::as_str).partition(|name| name.starts_with("wasi:"));
+    let runtime = format!("{} interfaces of WASI for its runtime, which are empty here", wasi.len());
+    named.extend((!wasi.is_empty()).then_some(runtime.as_str()));
+    if named.is_empty() { "nothing".to_owned() } else { named.join(", ") }
 }
 
 fn limits(limits: &Limits) -> String {
@@ -144,4 +147,17 @@ fn in_words(contract: &Contract) -> Vec<String> {
         said.push(format!("agreed in: {}", contract.agreement));
     }
     said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtimes_wasi_is_told_in_few_words() {
+        let names = ["waybill:partner/log@0.2.0", "wasi:cli/stdin@0.2.9", "wasi:io/poll@0.2.9"].map(str::to_owned);
+        let told = "waybill:partner/log@0.2.0, 2 interfaces of WASI for its runtime, which are empty here";
+        assert_eq!(imported(&names), told);
+        assert_eq!((imported(&names[..1]).as_str(), imported(&[]).as_str()), ("waybill:partner/log@0.2.0", "nothing"));
+    }
 }

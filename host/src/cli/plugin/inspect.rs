@@ -6,6 +6,8 @@ use anyhow::Context as _;
 
 use super::cached::Compiled;
 use super::described::describe;
+use super::options::misspelt;
+use super::sources::outdated;
 use crate::cli::Ended;
 use crate::cli::output::Output;
 use crate::plugin::{PluginSettings, Plugins, examine};
@@ -58,6 +60,10 @@ impl Inspect {
             };
             format!("{}\n{end}", described.in_words())
         })?;
+        let options = examined.manifest.as_ref().map(|manifest| misspelt(&manifest.options)).unwrap_or_default();
+        for warning in outdated(&directory).into_iter().chain(options) {
+            output.notice(&warning);
+        }
         Ok(if serves { Ended::Done } else { Ended::Refused })
     }
 }

@@ -8,6 +8,8 @@ mod cached;
 pub(super) mod described;
 mod inspect;
 mod new;
+mod options;
+mod sources;
 mod template;
 mod test;
 

@@ -12,8 +12,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
 use super::cached::Compiled;
+use super::options::misspelt;
+use super::sources::outdated;
 use crate::cli::Ended;
 use crate::cli::output::Output;
+use crate::plugin::Manifest;
 use crate::rehearsal::{Against, Options, Progress, Recording, RehearsalError, record_session, rehearse};
 use junit::Junit;
 
@@ -142,6 +145,13 @@ impl Test {
             }
         };
         bar.finish_and_clear();
+        // A manifest that cannot be read is told by the rehearsal itself.
+        let manifest = std::fs::read_to_string(bundle.join("partner.toml")).ok();
+        let manifest = manifest.and_then(|text| Manifest::parse(&text).ok());
+        let options = manifest.map(|manifest| misspelt(&manifest.options)).unwrap_or_default();
+        for warning in outdated(&bundle).into_iter().chain(options) {
+            output.notice(&warning);
+        }
         let (document, ended, why) = match rehearsed {
             Ok(Recording::Done(report)) => {
                 output.answer(&report, || shown::report(&report))?;

@@ -14,4 +14,5 @@ mod pins;
 mod session;
 mod transfer;
 
+pub use pins::host_key_fault;
 pub use session::Session;

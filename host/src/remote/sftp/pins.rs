@@ -20,7 +20,8 @@ impl Pins {
                 "`host_keys` is empty, so no server could be trusted; put the partner's host key there".to_owned()
             );
         }
-        lines.iter().map(|line| parse(line.trim())).collect::<Result<_, _>>().map(Self)
+        let pin = |line: &String| parse(line.trim()).map_err(|why| format!("the host key {line:?} {why}"));
+        lines.iter().map(pin).collect::<Result<_, _>>().map(Self)
     }
 
     pub(super) fn hold(&self, presented: &PublicKey) -> bool {
@@ -50,16 +51,32 @@ pub(super) fn fingerprint(key: &PublicKey) -> String {
     key.fingerprint(HashAlg::Sha256).to_string()
 }
 
-fn parse(line: &str) -> Result<Pin, String> {
+/// Why a line of `host_keys` names no key. It continues a sentence that begins with the line, and does not repeat it.
+pub fn host_key_fault(line: &str) -> Option<&'static str> {
+    parse(line.trim()).err()
+}
+
+fn parse(line: &str) -> Result<Pin, &'static str> {
     if let Some(digest) = line.strip_prefix("SHA256:") {
+        if digest.starts_with("replace this") {
+            return Err("is still the placeholder of destinations.example.toml");
+        }
         return match data_encoding::BASE64_NOPAD.decode(digest.trim_end_matches('=').as_bytes()) {
             Ok(bytes) if bytes.len() == 32 => Ok(Pin::Fingerprint(format!("SHA256:{}", digest.trim_end_matches('=')))),
-            _ => Err(format!("the host key {line:?} is no SHA256 fingerprint; `ssh-keygen -lf` prints one")),
+            _ => Err("is no SHA256 fingerprint, which is `SHA256:` and 43 characters after it"),
         };
     }
-    PublicKey::from_openssh(line)
-        .map(|key| Pin::Key(Box::new(key)))
-        .map_err(|_| format!("the host key {line:?} is neither an OpenSSH public key nor a SHA256 fingerprint"))
+    if line.starts_with("MD5:") {
+        return Err("is a fingerprint by MD5, which tells no two keys apart for certain; use the one by SHA256");
+    }
+    let after_a_name = line.split_once(char::is_whitespace).map(|(_, rest)| rest.trim_start());
+    match PublicKey::from_openssh(line) {
+        Ok(key) => Ok(Pin::Key(Box::new(key))),
+        Err(_) if after_a_name.is_some_and(|rest| PublicKey::from_openssh(rest).is_ok()) => {
+            Err("begins with the server's name, as ssh-keyscan prints it; leave that word out")
+        }
+        Err(_) => Err("is neither an OpenSSH public key nor a SHA256 fingerprint"),
+    }
 }
 
 /// An RSA key is one key, whatever hash its signatures use.
@@ -88,6 +105,21 @@ mod tests {
         assert!(Pins::parse(&[]).unwrap_err().contains("host_keys"));
         assert!(Pins::parse(&["SHA256:short".to_owned()]).unwrap_err().contains("SHA256:short"));
         assert!(Pins::parse(&["ssh-ed25519 AAAA".to_owned()]).unwrap_err().contains("ssh-ed25519 AAAA"));
+    }
+
+    #[test]
+    fn a_line_is_refused_for_what_it_is() {
+        for (line, part) in [
+            ("SHA256:replace this with the fingerprint that Acme confirmed".to_owned(), "placeholder"),
+            ("SHA256:short".to_owned(), "43 characters"),
+            ("MD5:aa:bb".to_owned(), "MD5"),
+            (format!("sftp.acme.example {KEY}"), "leave that word out"),
+            (KEY.replace("AAAA", "AAA"), "neither"),
+            (String::new(), "neither"),
+        ] {
+            assert!(host_key_fault(&line).is_some_and(|why| why.contains(part)), "{line}");
+        }
+        assert_eq!(host_key_fault(&format!(" {KEY} a comment")), None);
     }
 
     #[test]

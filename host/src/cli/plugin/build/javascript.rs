@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use semver::Version;
 use tokio::process::Command;
 
-use super::steps::{Fault, Steps, answers, says};
+use super::steps::{Fault, Steps, answers, end_of, says};
 use super::{node, tools};
 use crate::cli::plugin::template::Part;
 
@@ -42,7 +42,7 @@ pub(super) async fn build(steps: &Steps, bundle: &Path, part: Part, tools: &Path
         npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(&directory);
         match steps.run("installing the compiler for JavaScript, once", &mut npm).await? {
             None => Ok(()),
-            Some(said) => Err(anyhow::anyhow!("npm could not install {}:\n{said}", lock.display()).into()),
+            Some(said) => Err(anyhow::anyhow!("npm could not install {}:\n{}", lock.display(), end_of(&said)).into()),
         }
     })
     .await?;
@@ -63,10 +63,17 @@ pub(super) async fn build(steps: &Steps, bundle: &Path, part: Part, tools: &Path
         .args(["--disable", "http", "fetch-event", "stdio", "random", "clocks"])
         .arg("--out")
         .arg(into);
-    match steps.run(&format!("building the {} from JavaScript", part.name()), &mut componentize).await? {
-        None => Ok(()),
-        Some(said) => Err(Fault::Sources { what: format!("{}/{0}.js does not build", part.name()), said }),
+    let Some(mut said) = steps.run(&format!("building the {} from JavaScript", part.name()), &mut componentize).await?
+    else {
+        return Ok(());
+    };
+    // The compiler counts errors of syntax; Node.js says where they are.
+    let mut check = Command::new("node");
+    check.current_dir(&sources).args(["--check", &format!("{}.js", part.name())]);
+    if let Some(checked) = steps.run("looking where it is wrong", &mut check).await? {
+        said = format!("{checked}\n{said}");
     }
+    Err(Fault::Sources { what: format!("{}/{0}.js does not build", part.name()), said })
 }
 
 /// Refuses a Node.js with which the compiler of the lock file does not run.

@@ -5,15 +5,15 @@ use std::path::Path;
 use semver::Version;
 use tokio::process::Command;
 
-use super::steps::{Fault, Steps, answers, says};
+use super::steps::{Fault, Steps, answers, end_of, says};
 use super::tools;
 use crate::cli::plugin::template::Part;
 
 /// The compiler without its script, whose first line holds the directory in which it was installed: caches are moved.
 const COMPONENTIZE: &str = "import sys; from componentize_py import script; sys.exit(script())";
 
-/// The oldest for which componentize-py has a package.
-const OLDEST: Version = Version::new(3, 9, 0);
+/// The oldest that the plugins of `plugin new` are written for.
+const OLDEST: Version = Version::new(3, 10, 0);
 const VERSION: &str = "import sys; print('%d.%d.%d' % sys.version_info[:3])";
 
 pub(super) async fn build(steps: &Steps, bundle: &Path, part: Part, tools: &Path, into: &Path) -> Result<(), Fault> {
@@ -25,7 +25,7 @@ pub(super) async fn build(steps: &Steps, bundle: &Path, part: Part, tools: &Path
     };
     if version.parse::<Version>().is_ok_and(|version| version < OLDEST) {
         return Err(anyhow::anyhow!(
-            "python3 is Python {version}, and componentize-py needs 3.9 or later: install it (Debian 12's packages python3 and python3-venv are 3.11) and put it first into the PATH"
+            "python3 is Python {version}, and 3.10 or later is needed: install it (Debian 12's packages python3 and python3-venv are 3.11) and put it first into the PATH"
         )
         .into());
     }
@@ -50,7 +50,7 @@ pub(super) async fn build(steps: &Steps, bundle: &Path, part: Part, tools: &Path
             .arg(&lock);
         match steps.run(what, &mut pip).await? {
             None => Ok(()),
-            Some(said) => Err(anyhow::anyhow!("pip could not install {}:\n{said}", lock.display()).into()),
+            Some(said) => Err(anyhow::anyhow!("pip could not install {}:\n{}", lock.display(), end_of(&said)).into()),
         }
     })
     .await?;

@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use crate::cli::output::Output;
 
-/// Lines of a failed tool that are shown; the first error of a compiler is among its last.
+/// Lines of a tool that could not install something; why is among the last.
 const LINES: usize = 60;
 
 /// Why a part was not built.
@@ -52,7 +52,7 @@ impl Steps {
         self.bar.finish_and_clear();
     }
 
-    /// Runs a tool to its end. `None`: it succeeded; else the end of what it said.
+    /// Runs a tool to its end. `None`: it succeeded; else what it said.
     pub async fn run(&self, what: &str, command: &mut Command) -> anyhow::Result<Option<String>> {
         self.begin(what);
         let program = command.as_std().get_program().to_string_lossy().into_owned();
@@ -67,8 +67,14 @@ impl Steps {
         }
         let said = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
         let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-        Ok(Some(lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default().join("\n")))
+        Ok(Some(lines.join("\n")))
     }
+}
+
+/// The end of what a tool said.
+pub(super) fn end_of(said: &str) -> String {
+    let lines: Vec<&str> = said.lines().collect();
+    lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default().join("\n")
 }
 
 /// True if the program is there and answers.
