@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::agreement::{self, Recorded};
 use crate::cli::explain;
+use crate::cli::words::{counted, resume};
 use crate::plugin::{Destination, Examined, examine_all};
 use crate::store::{self, Pool};
 
@@ -28,6 +29,9 @@ pub(super) struct Stands {
     pub how: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// The command that releases it, where a person has to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
     /// What the latest check showed, in few words.
     pub checked: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +48,9 @@ impl Stands {
                 (true, Some(attention), _) => {
                     ("needs attention", Some(format!("since {}: {}", explain::at(attention.since), attention.why)))
                 }
-                (true, None, Some(pause)) => ("paused", Some(format!("not reached {} times", pause.failures))),
+                (true, None, Some(pause)) => {
+                    ("paused", Some(format!("not reached {}", counted(pause.failures, "time"))))
+                }
                 (true, None, None) => ("ready", None),
             },
         };
@@ -59,6 +65,7 @@ impl Stands {
             server: destination.endpoint.to_string(),
             how,
             why,
+            next: (how == "needs attention").then(|| resume(destination.id, destination.tenant)),
             checked: check.as_ref().map_or_else(|| "never".to_owned(), Recorded::in_few_words),
             check,
         })
