@@ -272,11 +272,10 @@ fn what(expected: &FileFacts, look: &Listing) -> Option<What> {
     match (&look.found, look.sha256) {
         (Found::Absent, _) => Some(What::Nothing),
         (Found::Present(_), Some(sha256)) if sha256 == expected.sha256 => Some(What::Ours),
-        (Found::Present(_), Some(_)) => Some(What::Another),
         (Found::Present(entry), None) if entry.bytes.is_none_or(|bytes| bytes == expected.bytes) => {
             Some(What::OfOurSize)
         }
-        (Found::Present(_), None) => Some(What::Another),
+        (Found::Present(_), _) => Some(What::Another),
         (Found::NotVisible { .. } | Found::Unknown { .. }, _) => None,
     }
 }
