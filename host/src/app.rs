@@ -270,7 +270,8 @@ fn upkeep_of(
 
 fn summary(registry: &Registry, registered: &[Registered], partners: &Path) -> String {
     let bundles = registry.bundles();
-    let mut text = format!("serving {} partners from {}, which is watched:\n", bundles.len(), partners.display());
+    let partners_of = if bundles.len() == 1 { "partner" } else { "partners" };
+    let mut text = format!("serving {} {partners_of} from {}, which is watched:\n", bundles.len(), partners.display());
     // Writing to a string cannot fail.
     for bundle in &bundles {
         for destination in &bundle.destinations {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::output::Output;
-use super::words::words;
+use super::words::{counted, resume, words};
 use super::{Ended, explain};
 use crate::app;
 use crate::config::Config;
@@ -76,10 +76,17 @@ impl List {
                     why,
                 ]);
             }
-            table.to_string()
+            let next: Vec<String> =
+                rows.iter().filter_map(|row| Some((row.name.as_str(), row.next.as_deref()?))).map(mended).collect();
+            format!("{table}\n{}", next.join("\n"))
         })?;
         Ok(Ended::Done)
     }
+}
+
+/// A line below the table.
+fn mended((name, command): (&str, &str)) -> String {
+    format!("once {name} is mended: {command}")
 }
 
 impl Resume {
@@ -138,6 +145,9 @@ struct Shown {
     /// `ready`, `disabled`, `needs attention`, `paused`.
     stands: &'static str,
     why: Option<String>,
+    /// The command that releases it, where a person has to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
 impl Shown {
@@ -148,11 +158,12 @@ impl Shown {
                 ("needs attention", Some(format!("since {}: {}", explain::at(attention.since), attention.why)))
             }
             (true, None, Some(pause)) => {
-                let failures = pause.failures;
-                ("paused", Some(format!("not reached {failures} times; tried again in {} s", pause.left.as_secs())))
+                let failures = counted(pause.failures, "time");
+                ("paused", Some(format!("not reached {failures}; tried again in {} s", pause.left.as_secs())))
             }
             (true, None, None) => ("ready", None),
         };
-        Self { destination: state.id, partner: state.partner.clone(), name: state.name.clone(), stands, why }
+        let next = (state.enabled && state.attention.is_some()).then(|| resume(state.id, state.tenant));
+        Self { destination: state.id, partner: state.partner.clone(), name: state.name.clone(), stands, why, next }
     }
 }

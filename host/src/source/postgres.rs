@@ -303,7 +303,9 @@ impl Answer {
 
 /// An end before any row was touched.
 fn unprepared(query: &str, sql: &str, error: &sqlx::Error) -> SourceError {
-    let (query, mut why) = (query.to_owned(), error.to_string());
+    // Its own words, without the line of PostgreSQL's source that the library adds.
+    let own = error.as_database_error().map(|answer| answer.message().to_owned());
+    let (query, mut why) = (query.to_owned(), own.unwrap_or_else(|| error.to_string()));
     match Answer::of(error) {
         Answer::Gone => SourceError::Lost { query, row: 0, why },
         Answer::NotNow => SourceError::BrokenOff { query, row: 0, why },

@@ -39,6 +39,7 @@ mod resume_destination;
 
 // Wake-ups: the outbox, and the broker that is the database itself.
 mod claim_outbox;
+mod clock;
 mod complete_outbox;
 mod fail_outbox;
 mod hand_back_wakeup;
@@ -136,6 +137,7 @@ pub use agreement_in_force::{AgreementInForce, agreement_in_force};
 pub use attempt_on_record::attempt_on_record;
 pub use claim_look::{DueLook, Purpose, claim_look};
 pub use clear_pause::clear_pause;
+pub use clock::clock;
 pub use correct::{Corrected, Correction, CorrectionRefused, correct};
 pub use create_replacement::{NewReplacement, OpenAttempt, ReplacementRefused, create_replacement, open_attempts};
 pub use database_state::{DatabaseState, HeldBack, database_state};

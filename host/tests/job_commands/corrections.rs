@@ -66,7 +66,7 @@ async fn cor_03_a_failed_replacement_is_not_completed_while_another_holds_the_sl
     assert_eq!(stage.state(first.job).await?, "Failed/NotDelivered");
     stage.waybill(&["cancel", &second.to_string()])?.says(0, &[]);
     stage.waybill(&correct)?.says(0, &["It is recorded as Completed"]);
-    stage.waybill(&["explain", &original.to_string()])?.says(0, &["was delivered.\""]);
+    stage.waybill(&["explain", &original.to_string()])?.says(0, &["was delivered, by another delivery of ours.\""]);
     Ok(())
 }
 

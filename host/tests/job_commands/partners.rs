@@ -21,6 +21,7 @@ pub async fn waybill(house: &House, arguments: &[&str]) -> anyhow::Result<Ended>
         .env("WAYBILL_PARTNERS", house.partners())
         .env("WAYBILL_TENANT", TENANT.to_string())
         .env("WAYBILL_AS", "rosa")
+        .env("CRM_URL", house.database.url())
         .args(arguments);
     // The partner's server may live in this process.
     let output: Output = tokio::task::spawn_blocking(move || command.output()).await??;
@@ -192,7 +193,8 @@ async fn plg_01_the_switch_is_recorded_with_who_and_why_and_holds_jobs() -> anyh
     let disabled = waybill(&house, &["partner", "disable", &id, "--reason", "they move their server"]).await?;
     disabled.says(0, &["Disabled: its jobs wait in the queue"]);
     waybill(&house, &["partner", "list"]).await?.says(0, &["disabled"]);
-    check(&house).await?.says(0, &["Agrees", &format!("waybill partner enable {id}")]);
+    let whole = format!("waybill partner enable {id} --tenant {TENANT} --reason WHY --as YOU");
+    check(&house).await?.says(0, &["Agrees", &whole]);
     enable(&house).await?.says(0, &["Enabled: its jobs run again"]);
     waybill(&house, &["partner", "list"]).await?.says(0, &["ready"]);
     let rows: Vec<(String, String, String, Value)> =
@@ -207,6 +209,22 @@ async fn plg_01_the_switch_is_recorded_with_who_and_why_and_holds_jobs() -> anyh
         waybill(&house, &["partner", command, &id, "--reason", " "]).await?.says(2, &["needs words"]);
         waybill(&house, &["partner", command, &id]).await?.says(2, &["--reason"]);
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn cli_01_what_needs_attention_is_told_with_the_command_that_ends_it() -> anyhow::Result<()> {
+    let server = Sshd::start().await?;
+    let house = House::before(&Reach::openssh(&server)?, Plan::default()).await?;
+    let silent = check(&house).await?;
+    assert!(!silent.said.contains("destination resume"), "{}", silent.said);
+    sqlx::query("UPDATE destinations SET attention_since = clock_timestamp(), attention_why = 'our key was refused'")
+        .execute(&house.admin)
+        .await?;
+    let command = format!("waybill destination resume {DESTINATION} --tenant {TENANT} --as YOU");
+    check(&house).await?.says(0, &["Agrees", "still needs attention", &command]);
+    waybill(&house, &["partner", "list"]).await?.says(0, &["our key was refused", &command]);
+    waybill(&house, &["partner", "show", "acme"]).await?.says(0, &[&command]);
     Ok(())
 }
 

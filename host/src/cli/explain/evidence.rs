@@ -60,7 +60,7 @@ fn receipt_in_words(receipt: &Receipt) -> String {
         said.push(format!("under the temporary name {}", seen(temporary)));
     }
     if let Some(bytes) = receipt.bytes_read_back {
-        said.push(format!("{bytes} bytes had been read back"));
+        said.push(format!("its size was read back ({bytes} bytes)"));
     }
     for put in &receipt.auxiliary {
         let kind = if put.trigger { "the trigger file" } else { "the file beside it" };
@@ -166,7 +166,7 @@ mod tests {
             "run-7 looked again",
             "a file of 9 bytes at out/a.csv",
             "no file at tmp/a",
-            "9 bytes had been read back",
+            "its size was read back (9 bytes)",
             "the trigger file a.done was not answered (cut)",
             "acknowledgment a.ack says accepted",
             "our temporary file was removed",

@@ -1,7 +1,8 @@
 //! A job's story in plain words, from its row, its events, what people asked for, and the other jobs of its key.
 //!
-//! Neighbours: `told` makes a line of each event, `evidence` reads the documents of partners' answers and looks, `said`
-//! holds what is true to say of a state, `next` what a person can do in it. Only [`read`] reads; the rest is pure.
+//! Neighbours: `told` makes a line of each event, `evidence` reads the documents of partners' answers and looks, `theirs`
+//! what of them speaks of the outcome, `said` holds what is true to say of a state, `next` what a person can do in it. Only
+//! [`read`] reads; the rest is pure.
 //!
 //! Every sentence says only what is on record: never "canceled" of a job that was asked to stop, never "delivered"
 //! without the evidence that completed it, never "not delivered" without its proof.
@@ -10,6 +11,7 @@ mod evidence;
 mod family;
 mod next;
 mod said;
+mod theirs;
 mod told;
 mod words;
 
@@ -18,11 +20,12 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::job::model::Job;
-use crate::store::{self, AttemptEvent, DestinationState, Pool, RecordedCancellation, RecordedEdit, StoreError};
+use crate::store::{self, DestinationState, Pool, RecordedCancellation, RecordedEdit, StoreError};
 
 pub(super) use family::Family;
-pub(super) use next::Step;
+pub(super) use next::{Step, in_the_way, replaceable};
 pub(super) use said::cancellation;
+pub(super) use theirs::{Awaited, Theirs, What, Word};
 pub(super) use told::Line;
 pub(super) use words::{at, sentence, state};
 
@@ -32,6 +35,9 @@ pub(super) struct Story {
     job: String,
     state: String,
     told: Vec<Line>,
+    /// What the partner answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<Word>,
     /// Where it stands, and why that is so.
     stands: String,
     /// What may be said to the partner today.
@@ -44,35 +50,52 @@ pub(super) struct Story {
 #[derive(Debug)]
 pub(super) struct Record {
     pub job: Job,
-    events: Vec<AttemptEvent>,
     cancellations: Vec<RecordedCancellation>,
     edits: Vec<RecordedEdit>,
     destination: Option<DestinationState>,
     family: Family,
+    theirs: Theirs,
 }
 
 impl Record {
     /// Reads it. The job comes first: an end and its event are one commit, so the events are never behind the state.
     pub async fn read(pool: &Pool, job: Job) -> Result<Self, StoreError> {
+        let family = Family::read(pool, &job).await?;
         Ok(Self {
-            events: store::events_of(pool, job.id).await?,
+            theirs: theirs(pool, &job, &family).await?,
             cancellations: store::cancellations_of(pool, job.tenant, job.id).await?,
             edits: store::edits_of(pool, job.tenant, job.id).await?,
             destination: store::destination_state(pool, job.destination).await?,
-            family: Family::read(pool, &job).await?,
+            family,
             job,
         })
     }
 
     /// Everything that happened, in order.
     pub fn told(&self) -> Vec<Line> {
-        told::lines(&self.job, &self.events, &self.cancellations, &self.edits)
+        told::lines(&self.job, self.family.events(self.job.id), &self.cancellations, &self.edits)
     }
 
     /// Where the job stands.
     pub fn stands(&self) -> String {
-        said::stands(&self.job, said::because(&self.events).as_deref(), self.destination.as_ref())
+        let because = said::because(self.family.events(self.job.id));
+        said::stands(&self.job, because.as_deref(), self.destination.as_ref(), &self.theirs)
     }
+}
+
+/// What is on record of the partner's side of a job.
+pub(super) async fn theirs(pool: &Pool, job: &Job, family: &Family) -> Result<Theirs, StoreError> {
+    let events = family.events(job.id);
+    let within = match theirs::contract(job, events) {
+        Some(contract) => contract.acknowledgment.map(|acknowledgment| acknowledgment.period),
+        None if job.publish_intended_at.is_none() => None,
+        None => store::acknowledgment_period(pool, job.destination).await?,
+    };
+    let awaited = match within {
+        None => None,
+        within => Awaited::of(job, events, within, store::clock(pool).await?),
+    };
+    Ok(Theirs { answer: family.answer(job), lies: family.lies(job), awaited })
 }
 
 /// Reads what is on record about a job, and tells it.
@@ -87,9 +110,10 @@ impl Story {
             job: job.id.to_string(),
             state: state(job.status, job.failure_reason),
             told: record.told(),
+            answer: record.theirs.answer.clone(),
             stands: record.stands(),
-            to_the_partner: said::to_the_partner(job, record.family.beside(job)),
-            next: next::steps(job, &record.events, &record.family),
+            to_the_partner: said::to_the_partner(job, record.family.key(job), &record.theirs),
+            next: next::steps(job, &record.family, &record.theirs, record.destination.as_ref()),
         }
     }
 }

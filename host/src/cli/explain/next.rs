@@ -5,9 +5,12 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::family::Family;
+use super::theirs::{Lies, Says, Theirs, What, Word};
+use super::words::at;
+use crate::cli::words::resume;
 use crate::job::model::Job;
 use crate::job::status::{EventKind, FailureReason, Status};
-use crate::store::AttemptEvent;
+use crate::store::DestinationState;
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,10 +33,11 @@ impl Step {
 }
 
 /// The steps that the state allows, the likeliest first.
-pub(super) fn steps(job: &Job, events: &[AttemptEvent], family: &Family) -> Vec<Step> {
-    let corrected = events.iter().any(|event| event.kind == EventKind::Corrected && Some(event.attempt) == job.attempt);
+pub(super) fn steps(job: &Job, family: &Family, theirs: &Theirs, destination: Option<&DestinationState>) -> Vec<Step> {
+    let mut events = family.events(job.id).iter();
+    let corrected = events.any(|event| event.kind == EventKind::Corrected && Some(event.attempt) == job.attempt);
     match job.status {
-        Status::Queued => vec![
+        Status::Queued => held_up(job, destination).into_iter().chain([
             cancel(job, "Cancel it. It ends Canceled unless a worker claims it first; the answer says which."),
             Step::command(
                 "Edit its terms. The version rises, policy looks again, and a worker that saw the old terms cannot claim it.",
@@ -42,7 +46,7 @@ pub(super) fn steps(job: &Job, events: &[AttemptEvent], family: &Family) -> Vec<
                     job.id, job.tenant, job.version
                 ),
             ),
-        ],
+        ]).collect(),
         Status::Running if job.stop_request.is_some() => {
             vec![watch(job, "Wait. It ends Stopped once its worker, or recovery, has seen the request.")]
         }
@@ -55,9 +59,9 @@ pub(super) fn steps(job: &Job, events: &[AttemptEvent], family: &Family) -> Vec<
         Status::Delivering => {
             vec![watch(job, "Wait. Nothing can be changed while it is being delivered; its end will be recorded.")]
         }
-        Status::OutcomeUnknown => unknown(job, family),
-        Status::Completed => completed(job, corrected),
-        Status::Failed => failed(job, family, corrected),
+        Status::OutcomeUnknown => unknown(job, family, theirs),
+        Status::Completed => completed(job, family, theirs, corrected),
+        Status::Failed => failed(job, family, theirs, corrected),
         Status::Canceled | Status::Rejected | Status::Stopped => match job.replaces {
             None => vec![create_anew()],
             Some(_) => vec![look_at_original(job)].into_iter().chain(replace(job, family)).collect(),
@@ -65,10 +69,93 @@ pub(super) fn steps(job: &Job, events: &[AttemptEvent], family: &Family) -> Vec<
     }
 }
 
-fn unknown(job: &Job, family: &Family) -> Vec<Step> {
-    let mut steps = vec![Step::elsewhere(
-        "Ask the partner whether the file is there. Do not send it by other means meanwhile: that could deliver it twice.",
+/// What releases a destination that a person holds up.
+fn held_up(job: &Job, destination: Option<&DestinationState>) -> Option<Step> {
+    let state = destination?;
+    if !state.enabled {
+        return Some(Step::command(
+            "Enable its destination again, once what it was disabled for is done.",
+            format!("waybill partner enable {} --tenant {} --reason WHY --as YOU", job.destination, job.tenant),
+        ));
+    }
+    state.attention.as_ref().map(|_| {
+        Step::command(
+            "Mend what its destination needs attention for, and say so: its jobs are tried again.",
+            resume(job.destination, job.tenant),
+        )
+    })
+}
+
+/// What the partner said against a delivery.
+fn against(theirs: &Theirs) -> Option<&Word> {
+    theirs.answer.as_ref().filter(|word| word.says != Says::Accepted)
+}
+
+/// What can be done with a refused file: the step that is possible at once, and then those that deliver the key once more,
+/// of which `mend` makes the record say that they do not have it.
+fn refused(job: &Job, family: &Family, theirs: &Theirs, mend: Step) -> Vec<Step> {
+    let lies = theirs.lies.map(|lies| format!(" {}", lies.sentence())).unwrap_or_default();
+    let gone = theirs.lies.is_some_and(|lies| lies.what == What::Nothing);
+    let mut steps = vec![Step::command(
+        &format!(
+            "The partner refused it.{lies} Correct the data, and create a new job: a delivery of its own, with its own key, under another name."
+        ),
+        format!(
+            "waybill job create --tenant {} --destination {} --scope NAME=VALUE --as YOU",
+            job.tenant, job.destination
+        ),
     )];
+    let original = family.original(job);
+    if family.holder(original.id).is_some_and(|holder| holder.id != job.id) {
+        steps.push(mend);
+        steps.extend(replace(job, family));
+        return steps;
+    }
+    if !gone {
+        steps.push(Step::elsewhere(
+            "Or deliver the same key once more: have them remove the file first, and only then take the next steps, in this order.",
+        ));
+    }
+    steps.push(mend);
+    match replace(job, family) {
+        Some(replace) => steps.push(replace),
+        // The record has to be mended first.
+        None if original.id == job.id || replaceable(original) => steps.push(once_more(
+            original,
+            "After that, deliver the same key once more, by a job of its own. It overwrites nothing without the partner's agreement.",
+        )),
+        None => {}
+    }
+    steps
+}
+
+fn unknown(job: &Job, family: &Family, theirs: &Theirs) -> Vec<Step> {
+    let mut steps = match against(theirs) {
+        Some(Word { says: Says::Refused, .. }) => {
+            let mend = reconcile(
+                job,
+                "not-delivered",
+                "Record that they refused it and do not have it any more, and that this attempt can no longer bring it. It ends Failed/NotDelivered, in your name, once and for good.",
+            );
+            let mut steps = refused(job, family, theirs, mend);
+            // Without the fence the store takes no completion from a person: a file found then is somebody else's.
+            if job.publish_intended_at.is_some() {
+                steps.push(reconcile(
+                    job,
+                    "completed",
+                    "Only if they took it after all: record that the partner has the file. It ends Completed, in your name, once and for good.",
+                ));
+            }
+            return steps;
+        }
+        Some(word) => vec![Step::elsewhere(&format!(
+            "The partner answered that it {}: ask what they have under the name. Do not send it by other means meanwhile: that could deliver it twice.",
+            word.says.verb()
+        ))],
+        None => vec![Step::elsewhere(
+            "Ask the partner whether the file is there. Do not send it by other means meanwhile: that could deliver it twice.",
+        )],
+    };
     // Without the fence the store takes no completion from a person: a file found then is somebody else's.
     if job.publish_intended_at.is_some() {
         steps.push(reconcile(
@@ -86,12 +173,34 @@ fn unknown(job: &Job, family: &Family) -> Vec<Step> {
     steps
 }
 
-fn completed(job: &Job, corrected: bool) -> Vec<Step> {
+fn completed(job: &Job, family: &Family, theirs: &Theirs, corrected: bool) -> Vec<Step> {
+    if let Some(Word { says: Says::Refused, .. }) = against(theirs) {
+        let mend = correct(
+            job,
+            "--from completed --to failed",
+            "Correct the record: they refused it and do not have it any more. It ends Failed/NotDelivered, in your name and once; it moves no file.",
+        );
+        let steps = refused(job, family, theirs, mend);
+        return if corrected { steps.into_iter().take(1).chain([settled_outside()]).collect() } else { steps };
+    }
     if corrected {
         return vec![settled_outside()];
     }
+    let first = match (against(theirs), theirs.awaited) {
+        (Some(word), _) => {
+            format!("The partner answered that it {}: ask what they have under the name.", word.says.verb())
+        }
+        (None, Some(awaited)) if awaited.over => {
+            "Ask the partner for the answer that was agreed and did not come.".to_owned()
+        }
+        (None, Some(awaited)) => format!(
+            "Nothing is left to do, unless their answer says otherwise: a host looks for it until {}.",
+            at(awaited.until)
+        ),
+        (None, None) => "Nothing is left to do.".to_owned(),
+    };
     vec![
-        Step::elsewhere("Nothing is left to do."),
+        Step::elsewhere(&first),
         correct(
             job,
             "--from completed --to failed",
@@ -100,8 +209,10 @@ fn completed(job: &Job, corrected: bool) -> Vec<Step> {
     ]
 }
 
-fn failed(job: &Job, family: &Family, corrected: bool) -> Vec<Step> {
-    let mut steps = match job.failure_reason {
+fn failed(job: &Job, family: &Family, theirs: &Theirs, corrected: bool) -> Vec<Step> {
+    let contradiction = theirs.answer.as_ref().filter(|word| word.contradicts_the_record);
+    let mut steps: Vec<Step> = contradiction.map(contradicted).into_iter().collect();
+    steps.extend(match job.failure_reason {
         Some(FailureReason::BuildFailed | FailureReason::AttemptsExhausted) | None => {
             vec![Step::elsewhere("Mend the cause that the story names; until then any further job fails the same way.")]
         }
@@ -113,8 +224,8 @@ fn failed(job: &Job, family: &Family, corrected: bool) -> Vec<Step> {
                 "Find out with the partner whose file has the name. Delete nothing: it may be the delivery.",
             )]
         }
-        Some(FailureReason::OriginalDelivered) => vec![look_at_original(job)],
-    };
+        Some(FailureReason::OriginalDelivered) => vec![look_at_original(job), create_anew()],
+    });
     steps.extend(replace(job, family));
     let may_be_ours = match job.failure_reason {
         Some(FailureReason::FinalNameOccupied | FailureReason::OriginalDelivered) => true,
@@ -142,10 +253,64 @@ fn failed(job: &Job, family: &Family, corrected: bool) -> Vec<Step> {
     steps
 }
 
+fn contradicted(word: &Word) -> Step {
+    Step::elsewhere(&format!(
+        "The partner answered that it {}, against the record. Clear that with them before anything is sent again.",
+        word.says.verb()
+    ))
+}
+
 /// A replacement, where the original and the slot allow one. It is the original that is replaced.
 fn replace(job: &Job, family: &Family) -> Option<Step> {
     let original = family.original(job);
-    let replaceable = match original.status {
+    if let Some(holder) = family.holder(original.id) {
+        if holder.id == job.id {
+            return None;
+        }
+        return Some(Step::command(
+            &format!("Look at its replacement, {}, which is {}.", holder.id, holder.status),
+            explain(holder.id, holder.tenant),
+        ));
+    }
+    if !replaceable(original) {
+        return None;
+    }
+    if let Some(lies) = family.lies(original).filter(|lies| lies.may_be_ours()) {
+        return Some(once_more(
+            original,
+            &format!("Deliver the same key once more, by a job of its own. {}", in_the_way(lies)),
+        ));
+    }
+    let command = format!("waybill job replace {} --tenant {} --reason WHY --as YOU", original.id, original.tenant);
+    Some(Step::command(replacing(original), command))
+}
+
+/// What a replacement comes to while a file that may be the original's has the name.
+pub(in crate::cli) fn in_the_way(lies: Lies) -> String {
+    let ends = match lies.what {
+        What::OfOurSize => "Failed/FinalNameOccupied, or as Failed/OriginalDelivered, which holds",
+        What::Ours | What::Another | What::Nothing => "Failed/OriginalDelivered, and holds",
+    };
+    format!(
+        "Only once the partner has removed the file. {} While it lies there, a replacement sends nothing, ends as {ends} the place of \
+         every later one: the key cannot be delivered any more.",
+        lies.sentence()
+    )
+}
+
+fn once_more(original: &Job, means: &str) -> Step {
+    Step::command(
+        means,
+        format!(
+            "waybill job replace {} --tenant {} --file-removed --reason WHY --as YOU",
+            original.id, original.tenant
+        ),
+    )
+}
+
+/// True of an original that the store lets be replaced.
+pub(in crate::cli) const fn replaceable(original: &Job) -> bool {
+    match original.status {
         Status::OutcomeUnknown => true,
         Status::Failed => match original.failure_reason {
             Some(FailureReason::BuildFailed | FailureReason::AttemptsExhausted | FailureReason::NotDelivered) => true,
@@ -158,18 +323,7 @@ fn replace(job: &Job, family: &Family) -> Option<Step> {
         | Status::Rejected
         | Status::Stopped
         | Status::Completed => false,
-    };
-    if let Some(holder) = family.holder(original.id) {
-        if holder.id == job.id {
-            return None;
-        }
-        return Some(Step::command(
-            &format!("Look at its replacement, {}, which is {}.", holder.id, holder.status),
-            explain(holder.id, holder.tenant),
-        ));
     }
-    let command = format!("waybill job replace {} --tenant {} --reason WHY --as YOU", original.id, original.tenant);
-    replaceable.then(|| Step::command(replacing(original), command))
 }
 
 const fn replacing(original: &Job) -> &'static str {
@@ -244,7 +398,7 @@ fn create_anew() -> Step {
 
 fn settled_outside() -> Step {
     Step::elsewhere(
-        "Nothing more here: the record was corrected once, and what comes later is settled outside the job.",
+        "The record was corrected once, and only once can it be: what contradicts it now is settled outside the job.",
     )
 }
 
@@ -259,7 +413,7 @@ mod tests {
 
     fn commands(job: &Job, family: &[&Job]) -> Vec<String> {
         let family = Family::of(family.iter().map(|job| (*job).clone()).collect());
-        steps(job, &[], &family).into_iter().filter_map(|step| step.command).collect()
+        steps(job, &family, &Theirs::default(), None).into_iter().filter_map(|step| step.command).collect()
     }
 
     #[test]

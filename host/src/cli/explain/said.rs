@@ -3,10 +3,12 @@
 //! Pure, and every state is named: `golden/said.txt` prints all of them, for people to review. What is never said: "not
 //! delivered" of an outcome that is not known, "delivered" of a delivery under way, "canceled" of a file that left.
 
-use super::family::Beside;
-use super::words::{at, bounded};
+use super::family::{Beside, Key, concludes};
+use super::theirs::{Lies, Says, Theirs, Word};
+use super::words::{at, bounded, period, sentence};
+use crate::cli::words::{counted, resume};
 use crate::job::model::Job;
-use crate::job::status::{CancellationOutcome, EventKind, FailureReason, Status};
+use crate::job::status::{CancellationOutcome, FailureReason, Status};
 use crate::store::{AttemptEvent, DestinationState};
 
 /// Most letters of a person's words.
@@ -46,8 +48,35 @@ pub(in crate::cli) fn cancellation(outcome: CancellationOutcome, found: Status) 
     }
 }
 
-/// Where the job stands. `because` is the reason that the last conclusion gave.
-pub(in crate::cli) fn stands(job: &Job, because: Option<&str>, destination: Option<&DestinationState>) -> String {
+/// Where the job stands, with what the partner said of it; what they say against the record comes first. `because` is the
+/// reason that the last conclusion gave.
+pub(in crate::cli) fn stands(
+    job: &Job,
+    because: Option<&str>,
+    destination: Option<&DestinationState>,
+    theirs: &Theirs,
+) -> String {
+    let recorded = recorded(job, because, destination);
+    let lies = theirs.lies.map(|lies| format!(" {}", lies.sentence())).unwrap_or_default();
+    match (&theirs.answer, theirs.awaited) {
+        (Some(word), _) if word.contradicts_the_record => {
+            let (said, source) = (word.says.verb(), word.source());
+            format!("the partner {said} {source}, which contradicts the record: {recorded}{lies}")
+        }
+        (Some(word), _) if job.status == Status::OutcomeUnknown && word.says != Says::Accepted => {
+            let (said, source) = (word.says.verb(), word.source());
+            format!(
+                "the partner {said} {source}. That settles no outcome by itself: a person has to record what they have.{lies}"
+            )
+        }
+        (Some(word), _) => format!("{recorded} The partner {} {}.{lies}", word.says.verb(), word.source()),
+        (None, Some(awaited)) => format!("{recorded} {}", awaited.sentence()),
+        (None, None) => recorded,
+    }
+}
+
+/// The same by the record alone.
+fn recorded(job: &Job, because: Option<&str>, destination: Option<&DestinationState>) -> String {
     let fenced = job.publish_intended_at.is_some();
     match job.status {
         Status::Queued => waits_for(job, destination),
@@ -92,7 +121,7 @@ fn failed(reason: Option<FailureReason>, authorized: bool, because: Option<&str>
     let because = because.unwrap_or("No reason was recorded with it.");
     match reason {
         Some(FailureReason::BuildFailed) if authorized => format!("it is recorded as not built. {because}"),
-        Some(FailureReason::BuildFailed) => "its file could not be built; nothing was sent.".to_owned(),
+        Some(FailureReason::BuildFailed) => format!("its file could not be built; nothing was sent. {because}"),
         Some(FailureReason::AttemptsExhausted) if authorized => {
             format!("it is recorded as given up. {because}")
         }
@@ -116,14 +145,15 @@ fn waits_for(job: &Job, destination: Option<&DestinationState>) -> String {
         Some(state) if !state.enabled => format!("it waits: the destination {} is disabled.", state.name),
         Some(DestinationState { attention: Some(attention), name, .. }) => {
             format!(
-                "it waits: the destination {name} needs attention since {}: {}",
+                "it waits: the destination {name} needs attention since {}: {}. Once that is mended: {}",
                 at(attention.since),
-                bounded(&attention.why, WORDS)
+                bounded(&attention.why, WORDS).trim_end_matches('.'),
+                resume(job.destination, job.tenant)
             )
         }
         Some(DestinationState { pause: Some(pause), name, .. }) => format!(
-            "it waits: the destination {name} could not be reached {} times in a row; it is tried again in {} s.",
-            pause.failures,
+            "it waits: the destination {name} could not be reached {} in a row; it is tried again in {} s.",
+            counted(pause.failures, "time"),
             pause.left.as_secs()
         ),
         Some(state) => format!(
@@ -136,19 +166,7 @@ fn waits_for(job: &Job, destination: Option<&DestinationState>) -> String {
 
 /// The reason that the last conclusion gave: the evidence's, or a named person's.
 pub(in crate::cli) fn because(events: &[AttemptEvent]) -> Option<String> {
-    let last = events.iter().rev().find(|event| match event.kind {
-        EventKind::Finished | EventKind::Reconciled | EventKind::ResolvedByRecovery | EventKind::Corrected => true,
-        EventKind::Claimed
-        | EventKind::DeliveryAuthorized
-        | EventKind::PublishIntended
-        | EventKind::Stopped
-        | EventKind::Failed
-        | EventKind::ReleasedByWorker
-        | EventKind::RequeuedByRecovery
-        | EventKind::StoppedByRecovery
-        | EventKind::AttemptsExhausted
-        | EventKind::DeliveryEvidence => false,
-    })?;
+    let last = events.iter().rev().find(|event| concludes(event.kind))?;
     let detail = last.detail.as_ref()?;
     let text = |name: &str| detail.get(name).and_then(|value| value.as_str()).map(|text| bounded(text, WORDS));
     match (text("reason"), text("evidence_ref")) {
@@ -157,7 +175,8 @@ pub(in crate::cli) fn because(events: &[AttemptEvent]) -> Option<String> {
             last.observed_by.as_deref().unwrap_or("A person"),
             reason.trim_end_matches('.')
         )),
-        _ => grounds(detail).map(|text| bounded(text, WORDS)),
+        // What failed before authorization has its cause.
+        _ => grounds(detail).map(|text| bounded(text, WORDS)).or_else(|| text("cause").map(|cause| sentence(&cause))),
     }
 }
 
@@ -190,21 +209,31 @@ enum Own {
 }
 
 /// What may be said to the partner today, in quotation marks. The partner knows the delivery, not our jobs, so the other
-/// jobs of the key speak too.
-pub(super) fn to_the_partner(job: &Job, beside: Beside) -> String {
+/// jobs of the key speak too; and they know best what they answered.
+pub(super) fn to_the_partner(job: &Job, key: Key, theirs: &Theirs) -> String {
     let it = job
         .expected
         .as_ref()
         .map_or_else(|| format!("The delivery {}", job.delivery_key), |file| bounded(&file.name, WORDS));
-    let says = match (own(job), beside) {
-        (Own::Delivered | Own::OriginalDelivered, Beside::MayHave)
-        | (Own::UnderWay | Own::MayHave, Beside::Delivered) => {
+    let own = if key.overtaken { Own::NotDelivered } else { own(job) };
+    if let Some(says) = theirs.answer.as_ref().and_then(|word| answered(&own, key, word, theirs.lies)) {
+        return format!("\"{it} {says}\"");
+    }
+    let says = match (own, key.beside) {
+        (Own::Delivered | Own::OriginalDelivered, Beside::MayHave | Beside::Delivered)
+        | (Own::UnderWay | Own::MayHave, Beside::Delivered | Beside::Found)
+            if key.publishes > 1 =>
+        {
             "was delivered; we may have sent it more than once under the same name."
         }
-        (Own::Delivered, Beside::Nothing | Beside::ToCome | Beside::Delivered)
-        | (Own::ToCome | Own::NotSent | Own::NotDelivered | Own::Occupied, Beside::Delivered) => "was delivered.",
-        (Own::OriginalDelivered, Beside::Nothing | Beside::ToCome | Beside::Delivered) => {
-            "was delivered, by our first delivery."
+        (Own::OriginalDelivered, _) => "was delivered, by our first delivery.",
+        (Own::Delivered, _)
+        | (Own::UnderWay | Own::MayHave | Own::ToCome | Own::NotSent, Beside::Delivered | Beside::Found) => {
+            "was delivered."
+        }
+        (Own::NotDelivered | Own::Occupied, Beside::Delivered) => "was delivered, by another delivery of ours.",
+        (Own::NotDelivered | Own::Occupied, Beside::Found) => {
+            "was found with you under its name, after we had recorded that it was not delivered; please look whether you have it, and do not delete it."
         }
         (Own::UnderWay, Beside::Nothing | Beside::ToCome) => {
             "is being sent now and may be with you at any moment; whether it arrived we cannot say yet."
@@ -221,7 +250,54 @@ pub(super) fn to_the_partner(job: &Job, beside: Beside) -> String {
             "was not published: a file that we cannot show to be ours has the name. What is it? Please do not delete it."
         }
     };
-    format!("\"{it} {says}\"")
+    let awaited = match theirs.awaited {
+        Some(awaited) if awaited.over => {
+            format!(" Your answer, agreed within {}, has not come.", period(awaited.within))
+        }
+        Some(awaited) => format!(" We await your answer until {}.", at(awaited.until)),
+        None => String::new(),
+    };
+    format!("\"{it} {says}{awaited}\"")
+}
+
+/// What may be said where they answered. None where their answer is of a delivery that another one has followed.
+fn answered(own: &Own, key: Key, word: &Word, lies: Option<Lies>) -> Option<String> {
+    let source = format!("(your answer {}, which we saw at {})", word.file, word.seen_at);
+    let said = match (own, word.says) {
+        (Own::UnderWay | Own::ToCome | Own::NotSent | Own::Occupied, _) => return None,
+        (Own::NotDelivered, _) if matches!(key.beside, Beside::MayHave | Beside::Found | Beside::Delivered) => {
+            return None;
+        }
+        (Own::Delivered, Says::Accepted) => format!("was delivered, and you accepted it {source}."),
+        (Own::OriginalDelivered, Says::Accepted) => {
+            format!("was delivered, by our first delivery, and you accepted it {source}.")
+        }
+        (Own::MayHave, Says::Accepted) => format!(
+            "may have reached you, and you accepted it {source}, which does not settle our record yet; please do not delete it."
+        ),
+        (Own::NotDelivered, Says::Accepted) => format!(
+            "is recorded here as not delivered, but you accepted it {source}; please keep it until that is cleared."
+        ),
+        (Own::Delivered | Own::OriginalDelivered | Own::MayHave, Says::Refused) => {
+            format!("was sent to you, and you refused it {source}.")
+        }
+        (Own::NotDelivered, Says::Refused) => format!("was not delivered: you refused it {source}."),
+        (Own::Delivered | Own::OriginalDelivered | Own::MayHave | Own::NotDelivered, Says::Duplicate) => {
+            format!(
+                "was sent to you, and you had it before {source}; what do you have under that name, and since when?"
+            )
+        }
+        (Own::Delivered | Own::OriginalDelivered | Own::MayHave | Own::NotDelivered, Says::OtherContent) => {
+            format!("was sent to you, and you accepted other content than ours {source}; what do you have?")
+        }
+    };
+    let lies = lies.filter(|_| word.says == Says::Refused).map(|lies| format!(" {}", lies.sentence()));
+    let again = match key.beside {
+        _ if key.publishes > 1 => " We may have sent it more than once under the same name.",
+        Beside::ToCome => " It is to be sent once more.",
+        Beside::Nothing | Beside::MayHave | Beside::Found | Beside::Delivered => "",
+    };
+    Some(format!("{said}{}{again}", lies.unwrap_or_default()))
 }
 
 const fn own(job: &Job) -> Own {

@@ -1,7 +1,10 @@
 //! Small words that every sentence needs.
 
+use std::time::Duration;
+
 use time::OffsetDateTime;
 
+use crate::cli::words::counted;
 use crate::job::status::{FailureReason, Status};
 
 /// A time of the database, in UTC to the second.
@@ -31,6 +34,16 @@ pub(in crate::cli) fn sentence(text: &str) -> String {
     format!("{}{rest}.", first.to_uppercase())
 }
 
+/// An agreed period, in the largest unit that has it whole.
+pub(super) fn period(period: Duration) -> String {
+    let seconds = period.as_secs();
+    match (seconds % 86_400, seconds % 3_600) {
+        (0, _) if seconds > 0 => counted(seconds / 86_400, "day"),
+        (_, 0) if seconds > 0 => counted(seconds / 3_600, "hour"),
+        _ => counted(seconds, "second"),
+    }
+}
+
 /// The beginning of a digest.
 pub(super) fn short(digest: &str) -> String {
     digest.chars().take(12).collect::<String>() + "…"
@@ -56,6 +69,13 @@ mod tests {
         assert_eq!(bounded("a\u{1b}[2Jb\nc", 80), "a [2Jb c");
         assert_eq!(bounded("abcdef", 3), "abc…");
         assert_eq!(bounded("äöü", 3), "äöü");
+    }
+
+    #[test]
+    fn a_period_has_its_largest_whole_unit() {
+        for (seconds, said) in [(1, "1 second"), (90, "90 seconds"), (3_600, "1 hour"), (172_800, "2 days")] {
+            assert_eq!(period(Duration::from_secs(seconds)), said);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::arguments::not_found;
 use crate::cli::output::Output;
-use crate::cli::words::words;
+use crate::cli::words::{job_id, words};
 use crate::cli::{Ended, explain};
 use crate::job::status::CancellationOutcome;
 use crate::store::{self, Cancellation, CancellationRequest};
@@ -16,6 +16,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Cancel {
+    #[arg(value_parser = job_id)]
     job: Uuid,
     #[arg(long, env = "WAYBILL_TENANT")]
     tenant: Uuid,

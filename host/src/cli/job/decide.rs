@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::arguments::Refusal;
 use crate::cli::output::Output;
-use crate::cli::words::words;
+use crate::cli::words::{job_id, words};
 use crate::cli::{Ended, explain};
 use crate::job::model::Job;
 use crate::job::status::EventKind;
@@ -15,6 +15,7 @@ use crate::store::{self, Decision, Pool};
 #[derive(Debug, clap::Args)]
 pub(super) struct Deciding {
     /// The job.
+    #[arg(value_parser = job_id)]
     pub job: Uuid,
     #[arg(long, env = "WAYBILL_TENANT")]
     pub tenant: Uuid,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::arguments::{Refusal, not_found, pair, timestamp};
 use crate::cli::destination::{self, named};
 use crate::cli::output::Output;
-use crate::cli::words::words;
+use crate::cli::words::{job_id, words};
 use crate::cli::{Ended, explain};
 use crate::job::model::Job;
 use crate::job::status::Status;
@@ -17,6 +17,7 @@ use crate::store::{self, Found, Pool, TermsEdit, Write};
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("change").required(true).multiple(true)))]
 pub(in crate::cli) struct Edit {
+    #[arg(value_parser = job_id)]
     job: Uuid,
     #[arg(long, env = "WAYBILL_TENANT")]
     tenant: Uuid,

@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use super::arguments::status;
 use super::show::Shown;
-use crate::cli::Ended;
 use crate::cli::destination::{named, not_found};
 use crate::cli::output::Output;
+use crate::cli::{Ended, explain};
 use crate::job::status::Status;
 use crate::store::{self, JobFilter};
 
@@ -43,17 +43,38 @@ impl List {
         };
         let filter = JobFilter { statuses: self.status, destination, ..JobFilter::default() };
         let page = store::list_jobs(pool, self.tenant, &filter, None, self.limit).await?;
-        let rows: Vec<Shown> = page.jobs.iter().map(Shown::of).collect();
+        let mut rows = Vec::new();
+        for job in &page.jobs {
+            // Only what was to be published can have been answered.
+            let answer = match job.publish_intended_at {
+                Some(_) => explain::Word::of(job, &store::events_of(pool, job.id).await?),
+                None => None,
+            };
+            let mut row = Shown::of(job);
+            row.answer = answer;
+            rows.push(row);
+        }
         output.answer(&rows, || {
             if rows.is_empty() {
                 return "no such jobs".to_owned();
             }
             let mut table = Table::new();
-            table.load_style(UTF8_HORIZONTAL_ONLY).set_header(["job", "state", "file", "bytes", "created", "by"]);
+            table.load_style(UTF8_HORIZONTAL_ONLY).set_header([
+                "job",
+                "key",
+                "state",
+                "the partner",
+                "file",
+                "bytes",
+                "created",
+                "by",
+            ]);
             for row in &rows {
                 table.add_row([
                     row.job.to_string(),
+                    row.delivery_key.clone(),
                     row.state(),
+                    row.answer.as_ref().map(|answer| answer.says.verb().to_owned()).unwrap_or_default(),
                     row.file.clone().unwrap_or_default(),
                     row.bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
                     row.created_at.clone(),

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::arguments::{Refusal, not_found};
 use crate::cli::output::Output;
-use crate::cli::words::words;
+use crate::cli::words::{job_id, words};
 use crate::cli::{Ended, explain};
 use crate::job::model::Job;
 use crate::store::{self, NewReplacement, OpenAttempt, Pool, ReplacementRefused};
@@ -12,6 +12,7 @@ use crate::store::{self, NewReplacement, OpenAttempt, Pool, ReplacementRefused};
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Replace {
     /// The job; for a replacement its original is taken.
+    #[arg(value_parser = job_id)]
     job: Uuid,
     #[arg(long, env = "WAYBILL_TENANT")]
     tenant: Uuid,
@@ -24,6 +25,9 @@ pub(in crate::cli) struct Replace {
     /// Where the partner's agreement to an overwrite is recorded. Without it nothing is overwritten.
     #[arg(long, value_name = "REF")]
     overwrite_agreement: Option<String>,
+    /// You know that the partner has removed the file that the newest look still shows under the final name.
+    #[arg(long)]
+    file_removed: bool,
     /// Who decides it.
     #[arg(long = "as", env = "WAYBILL_AS", value_name = "WHO", value_parser = words)]
     created_by: String,
@@ -39,6 +43,19 @@ impl Replace {
         if original != job.id {
             output
                 .say(&format!("{} is itself a replacement; what is replaced is its original, {original}.", job.id))?;
+        }
+        if let Some(in_the_way) = self.in_the_way(pool, &job).await? {
+            if !self.file_removed {
+                return Refusal::new(
+                    "FileStillThere",
+                    format!(
+                        "{in_the_way} Nothing was created. Once they have removed it, say so with --file-removed; or create a new job, with a \
+                         key and a name of its own."
+                    ),
+                )
+                .answer(*output, original);
+            }
+            output.say(&format!("You say that the file has been removed. {in_the_way}"))?;
         }
         // Shown before it is written: what the person's words would have to answer for.
         let open = store::open_attempts(pool, self.tenant, original).await?;
@@ -70,6 +87,20 @@ impl Replace {
             }
         };
         refusal.answer(*output, original)
+    }
+
+    /// What the replacement would come to while the file lies there that the newest look shows, if it shows one. What the
+    /// store refuses anyway is the store's to say.
+    async fn in_the_way(&self, pool: &Pool, job: &Job) -> anyhow::Result<Option<String>> {
+        let family = explain::Family::read(pool, job).await?;
+        let original = family.original(job);
+        if !explain::replaceable(original) || family.holder(original.id).is_some() {
+            return Ok(None);
+        }
+        let lies = family.lies(original).filter(|lies| lies.may_be_ours());
+        // A file that nothing shows to be the original's may be overwritten, where that is agreed.
+        let lies = lies.filter(|lies| lies.what == explain::What::Ours || self.overwrite_agreement.is_none());
+        Ok(lies.map(explain::in_the_way))
     }
 
     fn created(&self, output: Output, job: &Job, original: Uuid, id: Uuid, open: &[OpenAttempt]) -> anyhow::Result<()> {

@@ -5,12 +5,14 @@ use uuid::Uuid;
 
 use super::arguments::not_found;
 use crate::cli::output::Output;
+use crate::cli::words::job_id;
 use crate::cli::{Ended, explain};
 use crate::job::model::Job;
 use crate::store;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct One {
+    #[arg(value_parser = job_id)]
     pub job: Uuid,
     #[arg(long, env = "WAYBILL_TENANT")]
     pub tenant: Uuid,
@@ -28,7 +30,10 @@ impl One {
 
     pub async fn show(self, pool: &store::Pool, output: &Output) -> anyhow::Result<Ended> {
         let Some(job) = self.find(pool, output).await? else { return Ok(Ended::NotFound) };
-        let shown = Shown::of(&job);
+        let family = explain::Family::read(pool, &job).await?;
+        let theirs = explain::theirs(pool, &job, &family).await?;
+        let awaited = theirs.awaited.map(explain::Awaited::sentence);
+        let shown = Shown { answer: theirs.answer, awaited, ..Shown::of(&job) };
         output.answer(&shown, || {
             let mut lines = vec![
                 format!("job           {}", shown.job),
@@ -41,6 +46,12 @@ impl One {
             ];
             if let (Some(file), Some(bytes), Some(sha256)) = (&shown.file, shown.bytes, &shown.sha256) {
                 lines.push(format!("file          {file}, {bytes} bytes, SHA-256 {sha256}"));
+            }
+            if let Some(answer) = &shown.answer {
+                lines.push(format!("the partner   {}", answer.in_few_words()));
+            }
+            if let Some(awaited) = &shown.awaited {
+                lines.push(format!("the partner   {awaited}"));
             }
             if let Some(rejection) = &shown.rejection {
                 lines.push(format!(
@@ -67,13 +78,19 @@ pub(super) struct Shown {
     pub job: Uuid,
     status: &'static str,
     failure_reason: Option<&'static str>,
-    delivery_key: String,
+    pub delivery_key: String,
     destination: Uuid,
     version: i32,
     attempts: i32,
     pub file: Option<String>,
     pub bytes: Option<u64>,
     sha256: Option<String>,
+    /// What the partner answered of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<explain::Word>,
+    /// The answer that was agreed and is not on record, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    awaited: Option<String>,
     rejection: Option<serde_json::Value>,
     replaces: Option<Uuid>,
     pub created_at: String,
@@ -93,6 +110,8 @@ impl Shown {
             file: job.expected.as_ref().map(|file| file.name.clone()),
             bytes: job.expected.as_ref().map(|file| file.bytes),
             sha256: job.expected.as_ref().map(|file| file.sha256.to_string()),
+            answer: None,
+            awaited: None,
             rejection: job.rejection.clone(),
             replaces: job.replaces,
             created_at: explain::at(job.created_at),

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::agreement::{self, Recorded};
 use crate::cli::explain;
+use crate::cli::words::{counted, resume};
 use crate::plugin::{Destination, Examined, Manifest, examine_all};
 use crate::store::{self, DestinationState, Joining, Pool};
 use crate::upkeep;
@@ -31,6 +32,9 @@ pub(super) struct Stands {
     pub how: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// The command that releases it, where a person has to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
     /// What the latest check of the destination as it is now showed, in few words.
     pub checked: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +58,9 @@ impl Stands {
                 (true, Some(attention), _) => {
                     ("needs attention", Some(format!("since {}: {}", explain::at(attention.since), attention.why)))
                 }
-                (true, None, Some(pause)) => ("paused", Some(format!("not reached {} times", pause.failures))),
+                (true, None, Some(pause)) => {
+                    ("paused", Some(format!("not reached {}", counted(pause.failures, "time"))))
+                }
                 (true, None, None) => ("ready", None),
             },
         };
@@ -70,6 +76,7 @@ impl Stands {
             server: destination.endpoint.to_string(),
             how,
             why,
+            next: (how == "needs attention").then(|| resume(destination.id, destination.tenant)),
             checked: check.as_ref().map_or_else(|| "never as it is now".to_owned(), Recorded::in_few_words),
             check,
         })
@@ -85,6 +92,7 @@ impl Stands {
             server: String::new(),
             how: "no bundle here",
             why: Some(why.to_owned()),
+            next: None,
             checked: String::new(),
             check: None,
         }

@@ -11,7 +11,7 @@ use super::bundles::examined;
 use super::queries;
 use crate::cli::Ended;
 use crate::cli::output::Output;
-use crate::cli::words::words;
+use crate::cli::words::{counted, resume, words};
 use crate::job::names::{NamePattern, Parts};
 use crate::plugin::{Destination, Examined, Manifest};
 use crate::remote::{
@@ -93,9 +93,11 @@ impl Check {
             Reached::Proven { .. } => Ended::Done,
         };
         let recorded = store::keep_check(pool, finished(destination, self.requested_by, &reached)?).await?;
+        let state = store::destination_state(pool, destination.id).await?;
+        let held_up = state.is_some_and(|state| state.enabled && state.attention.is_some());
         let report = report(destination, manifest, reached, queries, recorded);
         let refused = matches!(report.outcome, "Contradicts" | "QueryRefused");
-        output.answer(&report, || in_words(&report, destination, manifest))?;
+        output.answer(&report, || in_words(&report, destination, manifest, held_up))?;
         Ok(if refused { Ended::Refused } else { ended })
     }
 }
@@ -192,7 +194,7 @@ fn report(
     Report { destination: destination.id, partner, outcome, recorded, server, seen, problem, findings, queries }
 }
 
-fn in_words(report: &Report, destination: &Destination, manifest: &Manifest) -> String {
+fn in_words(report: &Report, destination: &Destination, manifest: &Manifest, held_up: bool) -> String {
     let mut lines = vec![format!("{} · {} · {}", manifest.partner, destination.name, destination.endpoint)];
     if let Some(server) = &report.server {
         lines.push(format!("  {:11}  {}", "server", server.banner));
@@ -231,14 +233,21 @@ fn in_words(report: &Report, destination: &Destination, manifest: &Manifest) -> 
         lines.push(match contradictions(&report.findings).count() {
             0 if refused > 0 => "Nothing that was seen of the server contradicts the contract.".to_owned(),
             0 => format!(
-                "Agrees: nothing that was seen contradicts the contract. If it is disabled: waybill partner enable {} --tenant {}",
+                "Agrees: nothing that was seen contradicts the contract. If it is disabled: waybill partner enable {} --tenant {} --reason WHY --as YOU",
                 destination.id, destination.tenant
             ),
             count => format!(
-                "Contradicts: the contract says more than the server was shown to do, in {count} points. Mend them at the partner or in partner.toml (raise `revision`), then check again; meanwhile: waybill partner disable {} --tenant {}",
+                "Contradicts: the contract says more than the server was shown to do, in {}. Mend them at the partner or in partner.toml (raise `revision`), then check again; meanwhile: waybill partner disable {} --tenant {} --reason WHY --as YOU",
+                counted(count as u64, "point"),
                 destination.id, destination.tenant
             ),
         });
+        if held_up && report.outcome == "Agrees" {
+            lines.push(format!(
+                "It still needs attention: its jobs wait until you say that it is mended: {}",
+                resume(destination.id, destination.tenant)
+            ));
+        }
     }
     if !report.recorded {
         lines.push("Not recorded: no host has joined this destination yet; check again once one serves it.".to_owned());

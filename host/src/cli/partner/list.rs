@@ -76,7 +76,7 @@ fn told(bundles: &[Listed], partners: &Path) -> String {
         "stands",
         "server checked",
     ]);
-    let mut problems = Vec::new();
+    let mut below = Vec::new();
     for listed in bundles {
         let bundle = listed.bundle.as_deref().unwrap_or("none");
         let revision = listed.revision.map_or_else(String::new, |revision| revision.to_string());
@@ -84,11 +84,12 @@ fn told(bundles: &[Listed], partners: &Path) -> String {
             let stands = one.why.as_ref().map_or_else(|| one.how.to_owned(), |why| format!("{}: {why}", one.how));
             let id = one.destination.to_string();
             table.add_row([bundle, &revision, &id, &one.name, &stands, &one.checked]);
+            below.extend(one.next.as_ref().map(|next| format!("once {} is mended: {next}", one.name)));
         }
         if listed.destinations.is_empty() {
             table.add_row([bundle, &revision, "", "", "refused", ""]);
         }
-        problems.extend(listed.problems.iter().map(|problem| format!("{bundle}: {problem}")));
+        below.extend(listed.problems.iter().map(|problem| format!("{bundle}: {problem}")));
     }
-    format!("{table}\n{}", problems.join("\n"))
+    format!("{table}\n{}", below.join("\n"))
 }

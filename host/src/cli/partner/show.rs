@@ -61,6 +61,7 @@ impl Show {
                     ("stands", format!("{}{why}", stands.how)),
                     ("checked", stands.checked.clone()),
                 ]);
+                lines.extend(stands.next.clone().map(|next| ("once mended", next)));
                 for (label, value) in lines {
                     text += &format!("  {label:11}  {value}\n");
                 }

@@ -8,10 +8,27 @@ use uuid::Uuid;
 use super::*;
 use crate::cli::explain::family::Family;
 use crate::cli::explain::next::steps;
+use crate::cli::explain::theirs::What;
 use crate::cli::explain::words::state;
 use crate::job::facts::{FileFacts, Sha256};
 
-const BESIDE: [Beside; 4] = [Beside::Nothing, Beside::ToCome, Beside::MayHave, Beside::Delivered];
+const BESIDE: [Beside; 5] = [Beside::Nothing, Beside::ToCome, Beside::MayHave, Beside::Found, Beside::Delivered];
+
+const fn key(beside: Beside, publishes: usize) -> Key {
+    Key { beside, publishes, overtaken: false }
+}
+
+fn answer(job: &Job, says: Says) -> Theirs {
+    let contradicts = match job.status {
+        Status::Completed => says != Says::Accepted,
+        Status::Failed => says != Says::Refused,
+        _ => false,
+    };
+    let word =
+        Word { says, file: "ANSWER".to_owned(), seen_at: "THEN".to_owned(), contradicts_the_record: contradicts };
+    let lies = Lies { what: What::Ours, seen_at: OffsetDateTime::UNIX_EPOCH };
+    Theirs { answer: Some(word), lies: Some(lies), awaited: None }
+}
 
 pub(in crate::cli::explain) fn job(
     status: Status,
@@ -49,6 +66,22 @@ pub(in crate::cli::explain) fn job(
         woken_at: then,
         sweep_count: 0,
     }
+}
+
+fn write_steps(page: &mut String, job: &Job, theirs: &Theirs) {
+    for step in steps(job, &Family::default(), theirs, None) {
+        writeln!(page, "  - {}", step.means).unwrap();
+        if let Some(command) = step.command {
+            writeln!(page, "      {command}").unwrap();
+        }
+    }
+}
+
+fn may_be_answered(job: &Job) -> bool {
+    matches!(
+        (job.status, job.failure_reason),
+        (Status::Completed | Status::OutcomeUnknown, _) | (Status::Failed, Some(FailureReason::NotDelivered))
+    )
 }
 
 /// Every combination that the schema lets a row have.
@@ -89,15 +122,27 @@ fn states() -> Vec<(Job, String)> {
 fn can_08_every_state_has_the_sentences_and_steps_of_the_golden_page() {
     let mut page = String::new();
     for (job, name) in states() {
-        writeln!(page, "{name}\n  stands: {}", stands(&job, Some("BECAUSE."), None)).unwrap();
+        writeln!(page, "{name}\n  stands: {}", stands(&job, Some("BECAUSE."), None, &Theirs::default())).unwrap();
         for beside in BESIDE {
-            writeln!(page, "  partner, beside {beside:?}: {}", to_the_partner(&job, beside)).unwrap();
-        }
-        for step in steps(&job, &[], &Family::default()) {
-            writeln!(page, "  - {}", step.means).unwrap();
-            if let Some(command) = step.command {
-                writeln!(page, "      {command}").unwrap();
+            let said = to_the_partner(&job, key(beside, 1), &Theirs::default());
+            writeln!(page, "  partner, beside {beside:?}: {said}").unwrap();
+            let twice = to_the_partner(&job, key(beside, 2), &Theirs::default());
+            if twice != said {
+                writeln!(page, "  partner, beside {beside:?}, two publishes: {twice}").unwrap();
             }
+        }
+        write_steps(&mut page, &job, &Theirs::default());
+    }
+    for (job, name) in states() {
+        if job.publish_intended_at.is_none() || !may_be_answered(&job) {
+            continue;
+        }
+        for says in [Says::Accepted, Says::OtherContent, Says::Duplicate, Says::Refused] {
+            let theirs = answer(&job, says);
+            writeln!(page, "{name}, the partner {}", says.verb()).unwrap();
+            writeln!(page, "  stands: {}", stands(&job, Some("BECAUSE."), None, &theirs)).unwrap();
+            writeln!(page, "  partner: {}", to_the_partner(&job, key(Beside::Nothing, 1), &theirs)).unwrap();
+            write_steps(&mut page, &job, &theirs);
         }
     }
     for outcome in CancellationOutcome::ALL {
@@ -111,8 +156,8 @@ fn can_08_every_state_has_the_sentences_and_steps_of_the_golden_page() {
 #[test]
 fn can_08_no_sentence_says_more_than_is_known() {
     for (job, name) in states() {
-        let partner = to_the_partner(&job, Beside::Nothing);
-        let both = format!("{} {partner}", stands(&job, None, None));
+        let partner = to_the_partner(&job, key(Beside::Nothing, 1), &Theirs::default());
+        let both = format!("{} {partner}", stands(&job, None, None, &Theirs::default()));
         let left = job.delivery_authorized_at.is_some();
         if left {
             assert!(!both.contains("canceled"), "{name}: {both}");
@@ -129,6 +174,33 @@ fn can_08_no_sentence_says_more_than_is_known() {
             Status::Failed => assert!(!both.contains("canceled"), "{name}: {both}"),
         }
     }
+}
+
+#[test]
+fn can_08_what_the_partner_says_against_the_record_comes_first() {
+    let completed = job(Status::Completed, None, true, true);
+    let theirs = answer(&completed, Says::Refused);
+    let said = stands(&completed, Some("The checksum is the same."), None, &theirs);
+    assert!(said.starts_with("the partner refused it (ANSWER, seen THEN), which contradicts the record: "), "{said}");
+    let said = to_the_partner(&completed, key(Beside::Nothing, 1), &theirs);
+    assert!(said.contains("you refused it") && !said.contains("was delivered"), "{said}");
+    let unknown = job(Status::OutcomeUnknown, None, true, true);
+    let said = stands(&unknown, Some("Name and size are not enough."), None, &answer(&unknown, Says::Refused));
+    assert!(said.starts_with("the partner refused it") && !said.contains("are not enough"), "{said}");
+}
+
+#[test]
+fn can_08_more_than_once_is_said_only_after_two_publishes() {
+    for (job, name) in states() {
+        for beside in BESIDE {
+            for theirs in [Theirs::default(), answer(&job, Says::Refused)] {
+                let said = to_the_partner(&job, key(beside, 1), &theirs);
+                assert!(!said.contains("more than once"), "{name}, beside {beside:?}: {said}");
+            }
+        }
+    }
+    let completed = job(Status::Completed, None, true, true);
+    assert!(to_the_partner(&completed, key(Beside::MayHave, 2), &Theirs::default()).contains("more than once"));
 }
 
 #[test]
