@@ -65,7 +65,7 @@ async fn deliver(on: OnTheLine, cut: &(String, usize), moment: Moment) -> anyhow
 
 /// A reading that the attempt cannot do without, before anything was sent: it ends unwritten, and recovery requeues it.
 fn gives_up((statement, nth): &(String, usize)) -> bool {
-    (statement.as_str(), *nth) == ("key_history", 1)
+    matches!((statement.as_str(), *nth), ("key_history" | "find_check", 1))
 }
 
 async fn no_call_is_repeated(moment: Moment) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use tokio_util::sync::CancellationToken;
 use waybill::job::evidence::{Answer, PublishForm};
 use waybill::job::facts::Found;
-use waybill::remote::{Reader, RemoteError};
+use waybill::remote::{Reader, RemoteError, Sent};
 use waybill_tests::operations::Operation;
 use waybill_tests::sftp_server::{Action, Behaviour, Fault, HardLink, RenameOver, When};
 
@@ -66,7 +66,8 @@ async fn fen_09_each_form_sends_whole_then_fences_then_publishes_once() -> anyho
         assert_eq!((record.intended(), record.answers()), (1, vec![(form, Answer::Acknowledged)]));
         let sending = writer.outcome(PATIENCE).await;
         assert_eq!(sending.publish, Some((form, Answer::Acknowledged)));
-        assert_eq!(sending.sent, Some(sent));
+        // What is sent at the publish is read back there.
+        assert_eq!((sent.read_back, sending.sent), (form.has_temporary(), Some(Sent { read_back: true, ..sent })));
         assert_eq!(sending.temporary_removed, (form == PublishForm::Link).then_some(true));
     }
     Ok(())

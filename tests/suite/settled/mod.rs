@@ -70,6 +70,31 @@ impl Silent {
         let server = SftpServer::start(behaviour).await?;
         let directory = tempfile::tempdir()?;
         let house = House::before(&Reach::in_process(&server, directory.path())?, plan).await?;
+        Self::held_in(house, server, directory, here).await
+    }
+
+    /// The same before a server that an earlier job has made known, so that every request is this job's own.
+    pub async fn held_at_a_known_server(
+        behaviour: Behaviour,
+        plan: Plan,
+        here: impl Fn(&str, When, Action, &str) -> bool + Send + 'static,
+    ) -> anyhow::Result<Self> {
+        let server = SftpServer::start(behaviour).await?;
+        let directory = tempfile::tempdir()?;
+        let house = House::before(&Reach::in_process(&server, directory.path())?, plan).await?;
+        let (worker, dispatcher) = (house.worker().await?, house.dispatcher().await?);
+        house.until_ended(house.create().await?).await?;
+        dispatcher.stop().await?;
+        worker.stop().await?;
+        Self::held_in(house, server, directory, here).await
+    }
+
+    async fn held_in(
+        house: House,
+        server: SftpServer,
+        directory: tempfile::TempDir,
+        here: impl Fn(&str, When, Action, &str) -> bool + Send + 'static,
+    ) -> anyhow::Result<Self> {
         let job = house.create().await?;
         let (gate, mut met) = (Gate::default(), false);
         let (held, name) = (gate.clone(), House::final_name(job));

@@ -44,7 +44,7 @@ async fn rcv_03_a_job_that_ends_every_worker_ends_failed_at_the_cap() -> anyhow:
 #[tokio::test]
 async fn rcv_06_fen_03_a_crash_before_the_fence_is_unknown_and_then_not_delivered_without_a_person()
 -> anyhow::Result<()> {
-    let mut silent = Silent::held(Behaviour::default(), quiet(), |_, when, action, _| {
+    let mut silent = Silent::held_at_a_known_server(Behaviour::default(), quiet(), |_, when, action, _| {
         when == When::Before && action == Action::Write
     })
     .await?;

@@ -307,22 +307,14 @@ async fn aut_05_a_replacement_of_an_original_that_was_reconciled_to_completed_se
 
 #[tokio::test]
 async fn lse_03_a_takeover_before_the_fence_ends_the_upload_and_removes_its_temporary() -> anyhow::Result<()> {
-    let mut silent =
-        Silent::held(renames(), agreed(ONE_STEP), |_, when, action, _| when == When::Before && action == Action::Close)
-            .await?;
-    // The first closes are those of the proof on scratch names; the attempt's own comes after them.
+    let mut silent = Silent::held_at_a_known_server(renames(), agreed(ONE_STEP), |_, when, action, _| {
+        when == When::Before && action == Action::Close
+    })
+    .await?;
     let job = silent.job;
     let temporary = silent.temporary().await?;
-    let (gate, name) = (Gate::default(), temporary.clone());
-    let held = gate.clone();
-    silent.server.hook(move |event| {
-        (event.when == When::Before && event.action == Action::Close && event.path.ends_with(&name))
-            .then(|| Fault::Wait(held.clone()))
-    });
-    silent.gate.open();
-    gate.reached().await?;
     assert_eq!(silent.taken_over().await?.status, Status::OutcomeUnknown);
-    gate.open();
+    silent.gate.open();
     let receipt = silent.until_receipt().await?;
     assert_eq!(receipt.temporary_removed, Some(true), "{receipt:?}");
     assert_eq!(silent.server.read(&temporary), None);
