@@ -197,7 +197,7 @@ async fn plg_08_planted_secrets_and_personal_data_are_in_nothing_that_comes_out(
         assert!(said.contains("the first row holds (a value) and (a value)"), "{said}");
     }
     // All that a plugin is told of its job and its destination is among it.
-    let dump = database.lines().find(|line| line.contains("delivery_key: "));
+    let dump = database.lines().find(|line| line.contains("Job {"));
     for told in ["behaviour", "dump", "contacts-{key}.csv", &dumped.simple().to_string()] {
         assert!(dump.is_some_and(|dump| dump.contains(told)), "{told} was not dumped: {dump:?}");
     }

@@ -30,7 +30,7 @@ async fn bad_input_a_partners_directory_without_a_bundle_is_told_with_what_belon
     let (database, directory) = (Database::fresh().await?, tempfile::tempdir()?);
     let config = config(database.url(), directory.path());
     let partners = config.directories.partners.display().to_string();
-    assert_sentence(&refusal(&config).await?, &["partners directory", &partners, "create it"]);
+    assert_sentence(&refusal(&config).await?, &["partners directory", &partners, "make it"]);
     std::fs::create_dir(&partners)?;
     let files = ["partner.toml", "builder.wasm", "destination.wasm", "destinations.toml"];
     // It starts, and waits for one.

@@ -216,7 +216,7 @@ fn served(registry: &Registry) -> Vec<String> {
 /// A text in which nothing repeats.
 fn unlike(length: usize) -> String {
     use sha2::Digest as _;
-    let blocks = (0..length / 64 + 1).map(|block| sha2::Sha256::digest(block.to_be_bytes()));
+    let blocks = (0..=length / 64).map(|block| sha2::Sha256::digest(block.to_be_bytes()));
     let text: String = blocks.map(|block| data_encoding::BASE64.encode(&block)).collect();
     text.chars().take(length).collect()
 }

@@ -301,7 +301,7 @@ mod tests {
         }
     }
 
-    fn answer(id: i64, acknowledgment: Value) -> AttemptEvent {
+    fn answer(id: i64, acknowledgment: &Value) -> AttemptEvent {
         let observation = json!({ "evidence": "observation", "acknowledgment": acknowledgment });
         event(id, EventKind::DeliveryEvidence, observation)
     }
@@ -317,16 +317,16 @@ mod tests {
         let job = job(Status::Completed, None, true, true);
         let says =
             |events: &[AttemptEvent]| Word::of(&job, events).map(|word| (word.says, word.contradicts_the_record));
-        let accepted = answer(1, json!({ "name": "a.ack", "says": "accepted" }));
-        let refused = answer(2, json!({ "name": "b.ack", "says": "refused" }));
+        let accepted = answer(1, &json!({ "name": "a.ack", "says": "accepted" }));
+        let refused = answer(2, &json!({ "name": "b.ack", "says": "refused" }));
         assert_eq!(says(std::slice::from_ref(&accepted)), Some((Says::Accepted, false)));
         assert_eq!(says(&[accepted, refused.clone()]), Some((Says::Refused, true)));
         let other = json!({ "name": "c.ack", "says": "accepted", "sha256": "00".repeat(32) });
-        assert_eq!(says(&[answer(3, other)]), Some((Says::OtherContent, true)));
+        assert_eq!(says(&[answer(3, &other)]), Some((Says::OtherContent, true)));
         for named in [json!({ "key": "summer" }), json!({ "attempt": Uuid::from_u128(6) })] {
             let mut another = json!({ "name": "d.ack", "says": "refused" });
             another.as_object_mut().unwrap().extend(named.as_object().unwrap().clone());
-            assert_eq!(says(&[answer(4, another)]), None, "{named}");
+            assert_eq!(says(&[answer(4, &another)]), None, "{named}");
         }
         let earlier = AttemptEvent { attempt: Uuid::from_u128(7), ..refused };
         assert_eq!(says(&[earlier]), None, "it is of an earlier attempt");

@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn plg_08_the_beginning_of_a_long_value_is_found_and_so_is_all_of_it() {
-        let long: String = (0..PIECE).map(|number| format!("{number:03}-")).collect();
+        let long = (0..PIECE).map(|number| format!("{number:03}-")).collect::<Vec<_>>().concat();
         let handed = handed(&[&long]);
         assert_eq!(handed.without(&format!("it is {long}")), "it is (a value)");
         let beginning: String = long.chars().take(PIECE + 10).collect();

@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn plg_08_a_text_that_is_cut_shows_no_half_of_a_value() {
         let mut state = state();
-        let value: String = (0..100).map(|number| format!("{number:02x}")).collect();
+        let value = (0..100).map(|number| format!("{number:02x}")).collect::<Vec<_>>().concat();
         Arc::make_mut(&mut state.handed).remember(&[], &row(&value));
         let kept = state.words(&format!("{}{value}", value.repeat(9)));
         assert_eq!(kept, "(a value)");
