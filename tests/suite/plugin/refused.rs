@@ -144,16 +144,14 @@ async fn plg_02_each_broken_bundle_is_refused_with_one_sentence_and_the_others_a
         (
             "nul-name",
             "destinations.toml",
-            destination_of("nul-name", 22, "ssh-ed25519 AAAA").replace("'nul-name'", "\"a\\u0000\"").into(),
+            destination_of("nul-name", 22, HOST_KEY).replace("'nul-name'", "\"a\\u0000\"").into(),
             &["destinations.toml line 3", "U+0000"],
         ),
         // Whole as a file, and more than an index of PostgreSQL takes.
         (
             "long-name",
             "destinations.toml",
-            destination_of("long-name", 22, "ssh-ed25519 AAAA")
-                .replace("'long-name'", &format!("'{}'", unlike(9000)))
-                .into(),
+            destination_of("long-name", 22, HOST_KEY).replace("'long-name'", &format!("'{}'", unlike(9000))).into(),
             &["the database cannot hold", "very long"],
         ),
         (
