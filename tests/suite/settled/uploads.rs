@@ -17,19 +17,9 @@ async fn lse_03_a_takeover_that_the_lease_keeper_finds_ends_the_upload_and_remov
     let sql = "select n as id, repeat(md5(n::text), 32) as name from generate_series(1, 3000) as n where :tenant::uuid is not null";
     let query = Some(PlannedQuery { url: data.url(), sql });
     let plan = Plan { query, renew_every: Duration::from_millis(200), ..agreed(ONE_STEP) };
-    // The first writes are those of the proof on scratch names; the baseline is on record by then.
-    let mut silent =
-        Silent::held(renames(), plan, |_, when, action, _| when == When::Before && action == Action::Write).await?;
+    let first_write = |_: &str, when, action, _: &str| when == When::Before && action == Action::Write;
+    let mut silent = Silent::held_at_a_known_server(renames(), plan, first_write).await?;
     let temporary = silent.temporary().await?;
-    let (gate, name) = (Gate::default(), temporary.clone());
-    let (held, mut met) = (gate.clone(), false);
-    silent.server.hook(move |event| {
-        let first = !met && event.when == When::Before && event.action == Action::Write && event.path.ends_with(&name);
-        met |= first;
-        first.then(|| Fault::Wait(held.clone()))
-    });
-    silent.gate.open();
-    gate.reached().await?;
     if let Some(dispatcher) = silent.dispatcher.take() {
         dispatcher.stop().await?;
     }
@@ -56,7 +46,7 @@ async fn lse_03_a_takeover_that_the_lease_keeper_finds_ends_the_upload_and_remov
         Ok(found.then_some(()))
     })
     .await?;
-    gate.open();
+    silent.gate.open();
     let receipt = silent.until_receipt().await?;
     assert_eq!(receipt.temporary_removed, Some(true), "{receipt:?}");
     assert_eq!(silent.server.read(&temporary), None);
