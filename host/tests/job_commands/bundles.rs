@@ -22,7 +22,10 @@ async fn stands(house: &House, bundle: &str) -> anyhow::Result<(String, String)>
     let listed = waybill(house, &["partner", "list", "--json"]).await?.json()?;
     let bundles = listed.as_array().context("no list")?;
     let one = bundles.iter().find(|one| one["bundle"] == bundle).context("it is not listed")?;
-    let text = |key: &str| one["destinations"][0][key].as_str().unwrap_or_default().to_owned();
+    let text = |key: &str| {
+        let value = one.pointer("/destinations/0").and_then(|one| one.get(key));
+        value.and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+    };
     Ok((text("stands"), text("why")))
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waybill::job::status::{EventKind, Status};
 use waybill_tests::house::PlannedQuery;
-use waybill_tests::sftp_server::{Action, Fault, Gate, When};
+use waybill_tests::sftp_server::{Action, When};
 use waybill_tests::{Database, Operation, Plan, wait};
 
 use super::{NOT_DELIVERED, ONE_STEP, Silent, agreed, renames};
