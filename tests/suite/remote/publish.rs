@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use waybill::job::contract::{Acknowledgment, Contract};
 use waybill::job::evidence::{Answer, PublishForm};
 use waybill::job::facts::Found;
-use waybill::remote::{Reader, RemoteError, Sent};
+use waybill::job::names::NamePattern;
+use waybill::remote::{Names, Reader, RemoteError, Sent};
 use waybill_tests::operations::Operation;
 use waybill_tests::sftp_server::{Action, Behaviour, Fault, HardLink, RenameOver, When};
 
@@ -361,5 +364,39 @@ async fn lse_03_a_job_that_is_lost_past_the_fence_ends_nothing() -> anyhow::Resu
         let whole = partner.server.read("k.csv").map(|bytes| bytes.len());
         assert_eq!(whole, Some(3 * 512 * 1024), "{form:?}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_04_what_the_contract_bounds_the_host_bounds() -> anyhow::Result<()> {
+    const MOST_BYTES: usize = 65_536;
+    const MOST_ENTRIES: usize = 1000;
+    let partner = Partner::start(behaviour(PublishForm::Link)).await?;
+    let acknowledgment = Acknowledgment {
+        name: NamePattern::parse("answers/*.txt")?,
+        accept: "ok".to_owned(),
+        refuse: None,
+        duplicate: None,
+        period: Duration::from_secs(60),
+    };
+    let contract = Contract { acknowledgment: Some(acknowledgment), ..Contract::default() };
+    let looked_at = Arc::new(Names::mint(&contract, None, "k.csv", "k", "attempt-k")?);
+    partner.server.make_directory("answers")?;
+    for number in 0..=MOST_ENTRIES {
+        partner.server.put(&format!("answers/{number}.txt"), vec![b'x'; 1])?;
+    }
+    partner.server.put("answers/long.txt", vec![b'x'; MOST_BYTES + 1])?;
+    let session = partner.session().await?;
+    let reader = Reader::new(session.clone(), looked_at, CancellationToken::new());
+    assert_eq!(reader.entries("answers", "", u32::MAX).await?.len(), MOST_ENTRIES);
+    assert_eq!(reader.read("answers/long.txt", 0, u32::MAX).await?.len(), MOST_BYTES);
+
+    let file = built(&partner.directory, b"content").await?;
+    let writer = writer(&session, &names("k")?, &file, PublishForm::Link, &Arc::new(Record::default()));
+    writer.send().await?;
+    writer.publish().await?;
+    let longer = writer.put("k.csv.done", vec![b'x'; MOST_BYTES + 1]).await;
+    assert!(matches!(longer, Err(RemoteError::Invalid { .. })), "{longer:?}");
+    writer.put("k.csv.done", vec![b'x'; MOST_BYTES]).await?;
     Ok(())
 }
