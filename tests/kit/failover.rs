@@ -75,8 +75,9 @@ impl Server {
             .await
             .context("running pg_basebackup")?;
         ensure!(output.status.success(), "pg_basebackup: {}", String::from_utf8_lossy(&output.stderr).trim());
-        // Archive recovery without an archive: it replays what was copied, and ends on a new timeline.
-        append(&data.join("postgresql.auto.conf"), "restore_command = 'false'\n")?;
+        // Archive recovery without an archive: it replays what was copied, and ends on a new timeline. Nobody gets in before
+        // that, so that what answers may be written to.
+        append(&data.join("postgresql.auto.conf"), "restore_command = 'false'\nhot_standby = off\n")?;
         std::fs::write(data.join("recovery.signal"), "")?;
         Ok(Copy(copy))
     }
