@@ -50,6 +50,15 @@ pub(super) struct Inspection {
     pub session: Option<Session>,
 }
 
+/// Why nothing was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Uninspected {
+    /// There is no such attempt, or it was never authorized.
+    NeverAuthorized,
+    /// This host does not serve its destination, or not at this moment: a bundle that is replaced by hand is away for a while.
+    NotServed,
+}
+
 impl Inspector {
     pub fn new(registry: Registry, limits: SessionLimits) -> Self {
         Self { registry, limits }
@@ -63,18 +72,20 @@ impl Inspector {
         self.registry.find(destination).is_some()
     }
 
-    /// Looks at an attempt. `None`: there is no such attempt, it was never authorized, or nobody here can look at it.
+    /// Looks at an attempt, or says why there is nothing to look at.
     pub(super) async fn inspect(
         &self,
         pool: &Pool,
         job: Uuid,
         attempt: Uuid,
-    ) -> Result<Option<Inspection>, StoreError> {
+    ) -> Result<Result<Inspection, Uninspected>, StoreError> {
         // Counted from before the record is read: a look never seems earlier in the contract's `keeps` than it is.
         let began = Instant::now();
-        let Some(attempt) = store::attempt_on_record(pool, job, attempt).await? else { return Ok(None) };
-        let Some(served) = self.registry.find(attempt.job.destination) else { return Ok(None) };
-        let Some(expected) = attempt.expected.clone() else { return Ok(None) };
+        let Some(attempt) = store::attempt_on_record(pool, job, attempt).await? else {
+            return Ok(Err(Uninspected::NeverAuthorized));
+        };
+        let Some(expected) = attempt.expected.clone() else { return Ok(Err(Uninspected::NeverAuthorized)) };
+        let Some(served) = self.registry.find(attempt.job.destination) else { return Ok(Err(Uninspected::NotServed)) };
         let now = &served.bundle.manifest.contract;
         let recorded = Recorded::of(&attempt, now, &served.destination.digests.contract);
         let names = Arc::new(names_of(&attempt, &recorded, &expected));
@@ -88,7 +99,7 @@ impl Inspector {
         let history = store::key_history(pool, job, attempt.job.attempt).await?;
         let others = Others { expected: &history.others, past_the_fence: history.past_fence };
         let facts = facts(&attempt, &recorded, &observation, others, began.elapsed());
-        Ok(Some(Inspection {
+        Ok(Ok(Inspection {
             removal: compare::removal(&attempt.evidence),
             contract: recorded.contract,
             temporary: recorded.temporary,

@@ -13,7 +13,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::conclude::ground;
-use super::inspection::{Inspection, Inspector};
+use super::inspection::{Inspection, Inspector, Uninspected};
 use super::recovery::period;
 use crate::attempt::ask_away;
 use crate::job::evidence::Evidence;
@@ -74,9 +74,8 @@ impl Reconciler {
 
     /// Does every look that is due now, each once.
     pub async fn run_once(&self) -> Result<Vec<Looked>, StoreError> {
-        let destinations = self.inspector.destinations();
         // A lane that fails leaves the others to finish what they have begun at the partner.
-        let lanes = futures::future::join_all((0..AT_ONCE).map(|_| self.lane(&destinations))).await;
+        let lanes = futures::future::join_all((0..AT_ONCE).map(|_| self.lane())).await;
         let mut looked = Vec::new();
         for lane in lanes {
             looked.extend(lane?);
@@ -85,19 +84,32 @@ impl Reconciler {
     }
 
     /// One look after the other, until none is due.
-    async fn lane(&self, destinations: &[Uuid]) -> Result<Vec<Looked>, StoreError> {
+    async fn lane(&self) -> Result<Vec<Looked>, StoreError> {
         let ReconcilerSettings { owner, lease, .. } = &self.settings;
         let mut looked = Vec::new();
-        while let Some(look) = store::claim_look(&self.pool, owner, destinations, *lease).await? {
+        loop {
+            // Lanes may be at work for hours, and bundles come and go.
+            let destinations = self.inspector.destinations();
+            let Some(look) = store::claim_look(&self.pool, owner, &destinations, *lease).await? else {
+                return Ok(looked);
+            };
             looked.push(self.look(look).await?);
         }
-        Ok(looked)
     }
 
     async fn look(&self, look: DueLook) -> Result<Looked, StoreError> {
-        let Some(inspection) = self.inspector.inspect(&self.pool, look.job, look.attempt).await? else {
-            store::finish_look(&self.pool, &look, None, NextLook::Never).await?;
-            return Ok(Looked::NotOurs);
+        let inspection = match self.inspector.inspect(&self.pool, look.job, look.attempt).await? {
+            Ok(inspection) => inspection,
+            // Its bundle went away after the look was claimed. It may come back, and other hosts may have it.
+            Err(Uninspected::NotServed) => {
+                let next = NextLook::After(self.wait(&look));
+                store::finish_look(&self.pool, &look, look.last_found.as_ref(), next).await?;
+                return Ok(Looked::NotOurs);
+            }
+            Err(Uninspected::NeverAuthorized) => {
+                store::finish_look(&self.pool, &look, None, NextLook::Never).await?;
+                return Ok(Looked::NotOurs);
+            }
         };
         let looked = match inspection.attempt.status {
             Status::OutcomeUnknown => self.outcome(&look, &inspection).await,

@@ -147,7 +147,7 @@ impl Recovery {
         let fenced = matches!(expired.standing, Standing::Delivering { publish_intended: true });
         // Without the fence nothing at the partner is this attempt's, so there is nothing to look for.
         let inspection = if fenced && self.inspector.serves(expired.destination) {
-            self.inspector.inspect(&self.pool, expired.job, expired.attempt).await?
+            self.inspector.inspect(&self.pool, expired.job, expired.attempt).await?.ok()
         } else {
             None
         };
