@@ -7,7 +7,7 @@ SHELL := /bin/bash
 help: ## This list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
 
-demo: ## A delivery from beginning to end, with a private PostgreSQL and a private OpenSSH server.
+demo: ## A delivery from beginning to end, with a private PostgreSQL and private OpenSSH servers.
 	@tests/setup.sh
 	@cargo build --workspace
 	@target/debug/waybill demo

@@ -47,8 +47,8 @@ tools_of() {
                 (cd "$directory" && quietly npm ci --no-audit --no-fund --ignore-scripts)
                 ;;
             python)
-                python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || {
-                    say "Python 3.9 or later with venv and pip is needed: install it (Debian's packages python3 and python3-venv)" >&2
+                python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || {
+                    say "Python 3.10 or later with venv and pip is needed: install it (Debian's packages python3 and python3-venv)" >&2
                     return 1
                 }
                 quietly python3 -m venv "$directory/venv"

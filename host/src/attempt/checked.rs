@@ -66,9 +66,9 @@ async fn check(work: &Work, record: &dyn Record, session: &Session, final_name: 
     let manifest = &work.bundle.manifest;
     let scratch = ScratchNames::mint(&manifest.names.temporary, final_name)
         .map_err(|error| failed(FailureReason::BuildFailed, error.to_string()))?;
-    let answers = manifest.answers_folder();
+    let answers = manifest.answers_folders();
     tracing::info!(destination = %work.destination.id, attempt = %work.job.attempt, banner = session.server().banner, "a server that was not checked yet is checked");
-    let checked = match remote::check(session, &scratch, answers.as_deref(), work.stop.token()).await {
+    let checked = match remote::check(session, &scratch, &answers, work.stop.token()).await {
         Ok(checked) => Ok(checked),
         Err(RemoteError::Stopped) => return Err(stopped(work, "checking the server")),
         Err(error @ RemoteError::Refused { .. }) => Err(error),

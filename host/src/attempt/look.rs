@@ -141,12 +141,15 @@ pub async fn acknowledgment_that_weighs_most(
     let mut best = None;
     let listed = listed(&reader).await?;
     for name in listed.into_iter().filter(|name| !there_before.contains(name)) {
-        let most = u32::try_from(MAX_BYTES + 1).unwrap_or(u32::MAX);
-        let bytes = match reader.answer(&name, most).await {
-            Ok(bytes) => bytes,
-            // It went away since it was listed.
-            Err(refusal) if refusal.says_absent() => continue,
-            Err(error) => return Err(format!("the partner's answer {name:?} cannot be read: {error}")),
+        let most = if expressions.reads(&name, parts) { MAX_BYTES + 1 } else { 0 };
+        let bytes = match most {
+            0 => Vec::new(),
+            most => match reader.answer(&name, u32::try_from(most).unwrap_or(u32::MAX)).await {
+                Ok(bytes) => bytes,
+                // It went away since it was listed.
+                Err(refusal) if refusal.says_absent() => continue,
+                Err(error) => return Err(format!("the partner's answer {name:?} cannot be read: {error}")),
+            },
         };
         let file = File {
             name: &name,

@@ -47,21 +47,38 @@ pub struct Contract {
     pub auxiliary: Vec<Auxiliary>,
 }
 
-/// How a partner says what it did with a delivery.
+/// How a partner says what it did with a delivery: by what is in a file, by a file's name, or by both.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Acknowledgment {
-    /// Name pattern of the file that carries it.
-    pub name: NamePattern,
+    /// Name pattern of the file whose bytes the expressions below read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<NamePattern>,
     /// Regular expression over its bytes that means accepted. Named groups `key`, `attempt`, `sha256` capture what it names.
-    pub accept: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept: Option<String>,
     /// The same for refused.
     pub refuse: Option<String>,
     /// The same for "we had this before".
     pub duplicate: Option<String>,
+    /// Name pattern of a file that means accepted by being there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept_name: Option<NamePattern>,
+    /// The same for refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refuse_name: Option<NamePattern>,
     /// How long after a delivery an acknowledgment may come.
     #[serde(with = "required_seconds", rename = "period_seconds")]
     pub period: Duration,
+}
+
+impl Acknowledgment {
+    /// The patterns of all files that answer, each with its key in the manifest.
+    pub fn names(&self) -> impl Iterator<Item = (&'static str, &NamePattern)> {
+        [("name", &self.name), ("accept_name", &self.accept_name), ("refuse_name", &self.refuse_name)]
+            .into_iter()
+            .filter_map(|(key, name)| Some((key, name.as_ref()?)))
+    }
 }
 
 /// One file beside the data file.
@@ -72,7 +89,7 @@ pub struct Auxiliary {
     /// A trigger: the partner acts on it, so an unconfirmed one leaves the outcome unknown.
     #[serde(default)]
     pub trigger: bool,
-    /// May be written before the data file is published.
+    /// Lies there before the data file is published, or the host does not publish. Never together with `trigger`.
     #[serde(default)]
     pub before_publish: bool,
 }

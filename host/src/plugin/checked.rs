@@ -3,11 +3,14 @@
 //! A check is kept with the digest of this, and counts as long as the destination still has the same. The contract is not in
 //! it: what was seen is held against the contract of the moment.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::destinations::canonical_digest;
 use super::endpoint;
 use super::manifest::{Manifest, NamePatterns};
+use crate::job::contract::Acknowledgment;
 use crate::job::names::NamePattern;
 use crate::remote::{Endpoint, ObjectsEndpoint};
 
@@ -22,11 +25,13 @@ impl NamePatterns {
 }
 
 impl Manifest {
-    /// The folder of the partner's answers, where it does not depend on the delivery.
-    pub fn answers_folder(&self) -> Option<String> {
-        let name = self.contract.acknowledgment.as_ref()?.name.to_string();
-        let folder = name.rsplit_once('/').map_or(".", |(folder, _)| folder);
-        (!folder.contains(['{', '*'])).then(|| folder.to_owned())
+    /// The folders of the partner's answers, as far as they do not depend on the delivery.
+    pub fn answers_folders(&self) -> BTreeSet<String> {
+        let names = self.contract.acknowledgment.iter().flat_map(Acknowledgment::names);
+        let folder = |(_, name): (_, &NamePattern)| {
+            name.to_string().rsplit_once('/').map_or_else(|| ".".to_owned(), |(folder, _)| folder.to_owned())
+        };
+        names.map(folder).filter(|folder| !folder.contains(['{', '*'])).collect()
     }
 }
 
@@ -36,7 +41,7 @@ struct Digested<'a> {
     /// Where the account is not part of the endpoint: what names it.
     account: Option<String>,
     names: [String; 2],
-    answers: Option<String>,
+    answers: BTreeSet<String>,
 }
 
 /// The digest that a check is kept with.
@@ -47,7 +52,7 @@ pub(super) fn digest(manifest: &Manifest, endpoint: &Endpoint) -> Result<String,
     };
     let names = [manifest.names.final_name.to_string(), manifest.names.temporary.to_string()];
     let endpoint = endpoint::Digested::of(endpoint);
-    canonical_digest(&Digested { endpoint, account, names, answers: manifest.answers_folder() })
+    canonical_digest(&Digested { endpoint, account, names, answers: manifest.answers_folders() })
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::document::{Document, DocumentError};
 use super::limits::{Limits, RANGES};
 use super::part::Part;
 use super::patterns::{Final, overlap};
-use crate::job::contract::Contract;
+use crate::job::contract::{Acknowledgment, Contract};
 use crate::job::facts::Sha256;
 use crate::job::names::{NamePattern, Parts};
 
@@ -90,7 +90,7 @@ const ONE_TABLE: [(&[&str], &str); 7] = [
     (&["contract"], ""),
     (
         &["contract", "acknowledgment"],
-        "; a partner answers under one name. Where there are two, one for accepted and one for refused, take the first, or a name with `*` that both have, and ask for words inside that tell them apart",
+        "; a partner who answers under two names, one for accepted and one for refused, has `accept_name` and `refuse_name` in it",
     ),
 ];
 
@@ -244,12 +244,10 @@ impl Manifest {
                     other.name
                 ));
             }
-            if let Some(acknowledgment) = &self.contract.acknowledgment
-                && overlap(name, &acknowledgment.name, final_name, Final::Any)
-            {
+            let mut answers = self.contract.acknowledgment.iter().flat_map(Acknowledgment::names);
+            if let Some((_, answer)) = answers.find(|(_, answer)| overlap(name, answer, final_name, Final::Any)) {
                 return fault(format!(
-                    "the auxiliary name {name} matches the acknowledgment's name ({}); the host would read its own file as the partner's answer",
-                    acknowledgment.name
+                    "the auxiliary name {name} matches the acknowledgment's name ({answer}); the host would read its own file as the partner's answer"
                 ));
             }
             if file.trigger && file.before_publish {
@@ -270,52 +268,97 @@ impl Manifest {
 
     fn check_acknowledgment(&self, document: &Document<'_>) -> Result<(), DocumentError> {
         let Some(acknowledgment) = &self.contract.acknowledgment else { return Ok(()) };
-        let sample = Parts { key: "the-key", ..Parts::default() };
-        let final_name = self.names.final_name.example(sample);
-        let tied = acknowledgment.name.ties_the_key(Parts { final_name: &final_name, ..sample });
+        let fault = |key, what: String| Err(document.fault(&["contract", "acknowledgment", key], what));
+        let names: Vec<_> = acknowledgment.names().collect();
+        let (final_name, temporary) = (&self.names.final_name, &self.names.temporary);
+        for (index, (key, name)) in names.iter().enumerate() {
+            if overlap(name, final_name, final_name, Final::Any) || overlap(name, temporary, final_name, Final::Any) {
+                return fault(
+                    key,
+                    format!("the acknowledgment's name {name} could be a file that the host sends; make them differ"),
+                );
+            }
+            let others = names.iter().take(index);
+            let same = |(_, other): &&(&str, &NamePattern)| overlap(name, other, final_name, Final::ThisOne);
+            if let Some((other, pattern)) = others.clone().find(same) {
+                return fault(
+                    key,
+                    format!(
+                        "a file could have this name and that of `{other}` ({pattern}), and would say two things; make them differ"
+                    ),
+                );
+            }
+            if *key != "name" && !name.names_the_attempt() && !self.ties(name) {
+                return fault(
+                    key,
+                    "nothing ties such a file to a delivery: put {key} or {final} into its name, with no `*` beside it, where the end of a longer key could stand".to_owned(),
+                );
+            }
+        }
         let expressions = [
-            ("accept", Some(&acknowledgment.accept)),
+            ("accept", acknowledgment.accept.as_ref()),
             ("refuse", acknowledgment.refuse.as_ref()),
             ("duplicate", acknowledgment.duplicate.as_ref()),
         ];
+        let agreed = expressions.iter().any(|(_, expression)| expression.is_some());
+        match (&acknowledgment.name, agreed) {
+            (Some(_), false) => {
+                return fault(
+                    "name",
+                    "nothing says what such a file means: add `accept`, an expression for its bytes; where its being there is the answer, call it `accept_name` or `refuse_name`".to_owned(),
+                );
+            }
+            (None, true) => {
+                return fault("", "an expression reads the file that `name` stands for; add it".to_owned());
+            }
+            (None, false) if names.is_empty() => {
+                return fault(
+                    "",
+                    "nothing says how the partner answers: `name` and `accept` for a file that is read, `accept_name` and `refuse_name` for files that say it by being there".to_owned(),
+                );
+            }
+            (Some(_), true) | (None, false) => {}
+        }
+        let tied = acknowledgment.name.as_ref().is_some_and(|name| self.ties(name));
         for (key, expression) in expressions {
             let Some(expression) = expression else { continue };
-            let path = ["contract", "acknowledgment", key];
             // Matched against bytes, so compiled for bytes.
             let compiled = match regex::bytes::Regex::new(expression) {
                 Ok(compiled) => compiled,
                 Err(error) => {
                     let why = error.to_string().lines().map(str::trim).collect::<Vec<_>>().join(" ");
-                    return Err(document.fault(&path, format!("this is no regular expression: {why}")));
+                    return fault(key, format!("this is no regular expression: {why}"));
                 }
             };
             if compiled.is_match(b"") {
-                return Err(document.fault(
-                    &path,
-                    "this expression matches an empty file, so it tells nothing; make it say what the partner writes",
-                ));
+                return fault(
+                    key,
+                    "this expression matches an empty file, so it tells nothing; make it say what the partner writes, or, where the file's being there is the answer, use `accept_name` or `refuse_name`".to_owned(),
+                );
             }
             if let Some(unknown) =
                 compiled.capture_names().flatten().find(|name| !["key", "attempt", "sha256"].contains(name))
             {
-                let what =
-                    format!("the group {unknown:?} is not known; an expression captures `key`, `attempt` and `sha256`");
-                return Err(document.fault(&path, what));
+                return fault(
+                    key,
+                    format!("the group {unknown:?} is not known; an expression captures `key`, `attempt` and `sha256`"),
+                );
             }
             if !tied && !compiled.capture_names().flatten().any(|name| name == "key") {
-                let what = "nothing ties such an acknowledgment to a delivery: put {key} or {final} into its name, with no `*` beside it, where the end of a longer key could stand, or capture `(?<key>…)` here";
-                return Err(document.fault(&path, what));
+                return fault(
+                    key,
+                    "nothing ties such an acknowledgment to a delivery: put {key} or {final} into its name, with no `*` beside it, where the end of a longer key could stand, or capture `(?<key>…)` here".to_owned(),
+                );
             }
         }
-        let name = &acknowledgment.name;
-        if overlap(name, &self.names.final_name, &self.names.final_name, Final::Any)
-            || overlap(name, &self.names.temporary, &self.names.final_name, Final::Any)
-        {
-            let what =
-                format!("the acknowledgment's name {name} could be a file that the host sends; make them differ");
-            return Err(document.fault(&["contract", "acknowledgment", "name"], what));
-        }
         Ok(())
+    }
+
+    /// True if a file of such a name can be about one delivery key only.
+    fn ties(&self, name: &NamePattern) -> bool {
+        let sample = Parts { key: "the-key", ..Parts::default() };
+        let final_name = self.names.final_name.example(sample);
+        name.ties_the_key(Parts { final_name: &final_name, ..sample })
     }
 }
 

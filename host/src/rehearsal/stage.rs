@@ -20,9 +20,9 @@ use super::record::{Concluded, Kept, MemoryRecord, Orders};
 use super::rows::RowFiles;
 use super::truth::Truth;
 use crate::attempt::{self, Means, Record, Stop, Work};
+use crate::job::contract::Acknowledgment;
 use crate::job::facts::{FileFacts, Sha256};
 use crate::job::model::ClaimedJob;
-use crate::job::names::NamePattern;
 use crate::job::verdict::Conclusion;
 use crate::plugin::{Bundle, Destination, Measured, Meter};
 use crate::remote::simulated::{Action, SftpServer, SimulatedError, When, resolve, ssh};
@@ -210,8 +210,8 @@ impl Stage {
         let written = [Some(&names.final_name), names.temporary.as_ref()].into_iter().flatten();
         let beside = names.auxiliary.iter().map(|auxiliary| &auxiliary.name);
         let mut paths: Vec<String> = written.chain(beside).cloned().collect();
-        let acknowledgment = self.bundle.manifest.contract.acknowledgment.as_ref();
-        paths.extend(acknowledgment.map(|agreed| NamePattern::to_string(&agreed.name)));
+        let answers = self.bundle.manifest.contract.acknowledgment.iter().flat_map(Acknowledgment::names);
+        paths.extend(answers.map(|(_, name)| name.to_string()));
         paths.extend(self.case.acknowledgments.iter().map(|one| one.name.to_string()));
         // A folder whose name is a pattern is the partner's to make, when it has a file for it.
         let plain = |path: &&String| !path.rsplit_once('/').is_some_and(|(folders, _)| folders.contains(['*', '{']));

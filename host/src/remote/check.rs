@@ -4,6 +4,7 @@
 //!
 //! Nothing is written but scratch files under temporary names, each with an id of its own, and they are removed again.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,7 @@ pub struct Check {
 pub struct Seen {
     /// The destination's own directory can be listed.
     pub lists: Shown,
-    /// The folder of the partner's answers can be listed. `None`: there are none, or its name depends on the delivery.
+    /// The folders of the partner's answers can be listed. `None`: there are none, or their names depend on the delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lists_answers: Option<Shown>,
     /// A file that we wrote is shown under its name.
@@ -54,7 +55,7 @@ pub struct Seen {
 pub async fn check(
     session: &Session,
     scratch: &ScratchNames,
-    answers: Option<&str>,
+    answers: &BTreeSet<String>,
     stop: &CancellationToken,
 ) -> Result<Check, RemoteError> {
     let checking = look_and_prove(session, scratch, answers, stop);
@@ -71,14 +72,11 @@ pub async fn check(
 async fn look_and_prove(
     session: &Session,
     scratch: &ScratchNames,
-    answers: Option<&str>,
+    answers: &BTreeSet<String>,
     stop: &CancellationToken,
 ) -> Result<Check, RemoteError> {
     let lists = list(session, ".").await?;
-    let lists_answers = match answers {
-        Some(folder) => Some(list(session, folder).await?),
-        None => None,
-    };
+    let lists_answers = list_all(session, answers).await?;
     let free_bytes = session.free_bytes().await?;
     go_on(stop)?;
     let name = scratch.first();
@@ -99,6 +97,20 @@ async fn look_and_prove(
     let tells_time = entry.as_ref().is_some_and(|entry| entry.modified.is_some());
     let seen = Seen { lists, lists_answers, shows, tells_size, tells_time, reads_back, free_bytes };
     Ok(Check { proof, seen })
+}
+
+/// The first folder that cannot be listed, or what the last one showed.
+async fn list_all(session: &Session, folders: &BTreeSet<String>) -> Result<Option<Shown>, RemoteError> {
+    let mut listed = None;
+    for folder in folders {
+        let shown = list(session, folder).await?;
+        let ends = !shown.shown;
+        listed = Some(Shown { seen: format!("{folder}: {}", shown.seen), ..shown });
+        if ends {
+            break;
+        }
+    }
+    Ok(listed)
 }
 
 async fn list(session: &Session, folder: &str) -> Result<Shown, RemoteError> {

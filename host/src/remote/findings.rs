@@ -266,15 +266,13 @@ fn looking(about: &About<'_>, seen: &Seen) -> Vec<Finding> {
         ),
     });
     if let (Some(acknowledgment), Some(lists)) = (&contract.acknowledgment, &seen.lists_answers) {
+        let names = acknowledgment.names().map(|(_, name)| name.to_string()).collect::<Vec<_>>().join(" and ");
         found.push(if lists.shown {
-            agrees("acknowledgment", format!("the folder of {} can be listed", acknowledgment.name))
+            agrees("acknowledgment", format!("the folder of {names} can be listed"))
         } else {
             contradicts(
                 "acknowledgment",
-                format!(
-                    "the folder of {} cannot be listed ({}), so that no answer would be found",
-                    acknowledgment.name, lists.seen
-                ),
+                format!("the folder of {names} cannot be listed ({}), so that no answer would be found", lists.seen),
                 "ask the partner to let us list it, or create it",
             )
         });

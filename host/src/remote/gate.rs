@@ -307,7 +307,7 @@ mod tests {
             final_name: "in/k.csv".to_owned(),
             temporary: Some("in/.a.part".to_owned()),
             auxiliary: vec![auxiliary("in/k.sum", true), auxiliary("in/k.done", false)],
-            acknowledgment: None,
+            acknowledgments: Vec::new(),
             key: "k".to_owned(),
             attempt: "a".to_owned(),
         };

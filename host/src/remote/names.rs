@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::job::contract::Contract;
+use crate::job::contract::{Acknowledgment, Contract};
 use crate::job::names::{NameError, NamePattern, Parts, check_name, fold_name};
 
 /// What an attempt may touch. Relative to the destination's directory.
@@ -16,7 +16,7 @@ pub struct Names {
     pub temporary: Option<String>,
     pub auxiliary: Vec<AuxiliaryName>,
     /// Files by which the partner answers. They are looked at and never written.
-    pub acknowledgment: Option<NamePattern>,
+    pub acknowledgments: Vec<NamePattern>,
     /// What the patterns' placeholders stand for.
     pub key: String,
     pub attempt: String,
@@ -52,12 +52,13 @@ impl Names {
                 Ok(AuxiliaryName { name: declared.name.mint(parts)?, trigger, before_publish })
             })
             .collect::<Result<Vec<_>, NameError>>()?;
-        let acknowledgment = contract.acknowledgment.as_ref().map(|declared| declared.name.clone());
+        let declared = contract.acknowledgment.iter().flat_map(Acknowledgment::names);
+        let acknowledgments = declared.map(|(_, name)| name.clone()).collect();
         let names = Self {
             final_name: final_name.to_owned(),
             temporary,
             auxiliary,
-            acknowledgment,
+            acknowledgments,
             key: key.to_owned(),
             attempt: attempt.to_owned(),
         };
@@ -78,7 +79,7 @@ impl Names {
             final_name: final_name.to_owned(),
             temporary: None,
             auxiliary: Vec::new(),
-            acknowledgment: None,
+            acknowledgments: Vec::new(),
             key: key.to_owned(),
             attempt: attempt.to_owned(),
         });
@@ -95,9 +96,9 @@ impl Names {
         let directory = root_is_empty(directory);
         self.written().any(|name| parent(name) == directory)
             || self
-                .acknowledgment
-                .as_ref()
-                .is_some_and(|pattern| pattern.folder(self.parts()).matches(directory, Parts::default()))
+                .acknowledgments
+                .iter()
+                .any(|pattern| pattern.folder(self.parts()).matches(directory, Parts::default()))
     }
 
     /// True for a directory above a name that is written.
@@ -110,13 +111,15 @@ impl Names {
 
     /// True for a file that would count as the partner's answer.
     pub fn is_acknowledgment(&self, name: &str) -> bool {
-        self.acknowledgment.as_ref().is_some_and(|pattern| pattern.matches(name, self.parts()))
+        self.acknowledgments.iter().any(|pattern| pattern.matches(name, self.parts()))
     }
 
-    /// The folder that the partner's answers lie in, where the contract has any.
-    pub fn acknowledgment_folder(&self) -> Option<Result<String, NameError>> {
-        let folder = self.acknowledgment.as_ref()?.folder(self.parts());
-        Some(if folder.is_empty() { Ok(String::new()) } else { folder.mint(Parts::default()) })
+    /// The folders that the partner's answers lie in, each once; none where the contract has no answers.
+    pub fn acknowledgment_folders(&self) -> Result<BTreeSet<String>, NameError> {
+        let folders = self.acknowledgments.iter().map(|pattern| pattern.folder(self.parts()));
+        folders
+            .map(|folder| if folder.is_empty() { Ok(String::new()) } else { folder.mint(Parts::default()) })
+            .collect()
     }
 
     fn written(&self) -> impl Iterator<Item = &str> {
@@ -204,14 +207,17 @@ mod tests {
         let lie = |pattern: &str| {
             let agreed = format!("[acknowledgment]\nname = '{pattern}'\naccept = 'ok'\nperiod_seconds = 60");
             let names = mint(&contract(&agreed)).unwrap();
-            let folder = names.acknowledgment_folder().unwrap();
-            assert!(folder.as_ref().is_err() || names.may_list(folder.as_ref().unwrap()), "{pattern}");
-            folder.ok()
+            let folders: Vec<String> = names.acknowledgment_folders().ok()?.into_iter().collect();
+            assert!(folders.iter().all(|folder| names.may_list(folder)), "{pattern}");
+            Some(folders.join(" and "))
         };
         assert_eq!(lie("{final}.ok").as_deref(), Some("in"), "beside the file, in its folder");
         assert_eq!(lie("answers/{final.name}.txt").as_deref(), Some("answers"));
         assert_eq!(lie("{key}.ack").as_deref(), Some(""));
         assert_eq!(lie("answers/*/{key}.txt"), None, "no one folder");
+        let two = "{final}.ok'\nrefuse_name = 'refused/{final.name}";
+        assert_eq!(lie(two).as_deref(), Some("in and refused"), "a refusal elsewhere");
+        assert_eq!(lie(&two.replace("refused/", "in/no-")).as_deref(), Some("in"), "one folder is listed once");
     }
 
     #[test]

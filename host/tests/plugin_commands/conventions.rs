@@ -109,7 +109,7 @@ fn del_10_plg_06_orchard_renames_our_file_as_its_verdict() -> anyhow::Result<()>
     for (case, at_once, later) in [
         ("accepted", "Completed(acknowledged_key)", "Completed(acknowledged_key)"),
         ("late", "Unknown(not_promised_whole)", "Completed(acknowledged_key)"),
-        ("refused", "Unknown(acknowledged_but_absent)", "Unknown(acknowledged_but_absent)"),
+        ("refused", "Unknown(partner_refused)", "Unknown(partner_refused)"),
     ] {
         rehearsed.concludes(case, "plain", at_once, Some(later));
     }

@@ -49,6 +49,45 @@ async fn del_10_an_answer_at_once_counts_by_what_it_says_and_names() -> anyhow::
     Ok(())
 }
 
+/// They say it by a name: of an empty file, of one full of words, or of our own file, which they rename.
+#[tokio::test]
+async fn del_10_a_name_is_an_answer_whatever_is_in_the_file_and_whoever_may_read_it() -> anyhow::Result<()> {
+    let plan = agreed(
+        "one_name_space = true\n[contract.acknowledgment]\naccept_name = '{final.stem}.ok'\n\
+         refuse_name = 'refused/{final.name}.err'\nperiod_seconds = 3600",
+    );
+    let partner = Partner::agreed(plan, &["refused"]).await?;
+    let nobody_may_read = |partner: &Partner| {
+        partner.server.hook(|event| {
+            let answer = [".ok", ".err"].iter().any(|answer| event.path.ends_with(answer));
+            (event.action == Action::Open && answer).then(|| Fault::refuse(3, "Permission denied"))
+        });
+    };
+    let words = "refused, says the text\n".repeat(10_000);
+    for (key, name, text, outcome) in [
+        ("empty", "contacts-empty.ok", String::new(), completed("acknowledged_key")),
+        ("long", "contacts-long.ok", words.clone(), completed("acknowledged_key")),
+        ("no", "refused/contacts-no.csv.err", String::new(), unknown("partner_refused")),
+        ("other", "contacts-another.ok", String::new(), unknown("not_promised_whole")),
+    ] {
+        partner.when_published(move |server, _| put(server, name, &text));
+        nobody_may_read(&partner);
+        let job = partner.deliver(key).await?;
+        assert_eq!(partner.outcome(&job).await?, outcome, "{key}");
+        partner.server.clear_hooks();
+    }
+    let job = partner.deliver("both").await?;
+    assert_eq!(partner.outcome(&job).await?, unknown("not_promised_whole"));
+    nobody_may_read(&partner);
+    for name in ["contacts-both.ok", "refused/contacts-both.csv.err"] {
+        put(&partner.server, name, "");
+    }
+    assert_eq!(partner.looked(&job).await?, [Looked::Open]);
+    let said = partner.seen(&job).await?.acknowledgment.map(|said| (said.name, said.says));
+    assert_eq!(said, Some(("refused/contacts-both.csv.err".to_owned(), "refused".to_owned())), "no weighs more");
+    Ok(())
+}
+
 #[tokio::test]
 async fn del_10_a_late_answer_settles_what_is_unknown_and_an_answer_about_another_delivery_does_not()
 -> anyhow::Result<()> {
@@ -70,6 +109,39 @@ async fn del_10_a_late_answer_settles_what_is_unknown_and_an_answer_about_anothe
     assert_eq!(partner.looked(&one).await?, [Looked::Contradicted]);
     assert_eq!(partner.outcome(&one).await?, completed("acknowledged_attempt"));
     assert!(partner.seen(&one).await?.differences.iter().any(|one| one.contains("had this delivery before")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn rec_02_a_bundle_that_goes_away_while_looks_are_due_ends_none_of_them() -> anyhow::Result<()> {
+    let partner = Partner::agreed(answering("answers/{key}.txt"), &["answers"]).await?;
+    let mut jobs = Vec::new();
+    for key in ["a", "b", "c", "d", "e", "f"] {
+        jobs.push(partner.deliver(key).await?);
+    }
+    for job in &jobs {
+        partner.house.look_is_due(job.id).await?;
+    }
+    // As where an operator takes the directory away to put a newer one there.
+    let served = partner.house.registry.bundles();
+    let registry = partner.house.registry.clone();
+    partner.server.hook(move |event| {
+        if event.action == Action::Stat {
+            registry.replace(Vec::new());
+        }
+        None
+    });
+    let looked = partner.house.reconciler().await?.run_once().await?;
+    assert!(looked.len() < jobs.len(), "{looked:?}");
+    partner.server.clear_hooks();
+    partner.house.registry.replace(served);
+    for job in &jobs {
+        assert!(!partner.house.look_of(job.id).await?.0, "{} is not looked at any more", job.delivery_key);
+        put(&partner.server, &format!("answers/{}.txt", job.delivery_key), &format!("ok {}\n", job.delivery_key));
+        partner.house.look_is_due(job.id).await?;
+    }
+    let looked = partner.house.reconciler().await?.run_once().await?;
+    assert_eq!(looked, vec![Looked::Reconciled(Status::Completed); jobs.len()]);
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! What a server was shown to do decides the form; what it says about itself decides nothing.
 
+use std::collections::BTreeSet;
+
 use tokio_util::sync::CancellationToken;
 use waybill::job::contract::Contract;
 use waybill::job::evidence::PublishForm;
@@ -103,7 +105,8 @@ async fn del_05_a_check_that_is_asked_to_stop_ends_at_its_next_step_and_leaves_n
         let partner = Partner::start(Behaviour::default()).await?;
         let session = partner.session().await?;
         let (gate, stop) = (partner.server.hold(When::Before, held), CancellationToken::new());
-        let checking = check(&session, &scratch, None, &stop);
+        let no_answers = BTreeSet::new();
+        let checking = check(&session, &scratch, &no_answers, &stop);
         let stopping = async {
             gate.reached().await?;
             stop.cancel();

@@ -373,10 +373,12 @@ async fn plg_04_what_the_contract_bounds_the_host_bounds() -> anyhow::Result<()>
     const MOST_ENTRIES: usize = 1000;
     let partner = Partner::start(behaviour(PublishForm::Link)).await?;
     let acknowledgment = Acknowledgment {
-        name: NamePattern::parse("answers/*.txt")?,
-        accept: "ok".to_owned(),
+        name: Some(NamePattern::parse("answers/*.txt")?),
+        accept: Some("ok".to_owned()),
         refuse: None,
         duplicate: None,
+        accept_name: None,
+        refuse_name: None,
         period: Duration::from_secs(60),
     };
     let contract = Contract { acknowledgment: Some(acknowledgment), ..Contract::default() };

@@ -102,7 +102,7 @@ async fn tried(house: &House, files: &Files<'_>) -> anyhow::Result<Tried> {
     let facts = session.server().clone();
     let manifest = &house.bundle.manifest;
     let scratch = ScratchNames::mint(&manifest.names.temporary, "check.csv")?;
-    let check = remote::check(&session, &scratch, None, &CancellationToken::new()).await?;
+    let check = remote::check(&session, &scratch, &BTreeSet::new(), &CancellationToken::new()).await?;
     session.close().await;
     assert_eq!(files.names()?, BTreeSet::new(), "{}: the check left something behind", facts.banner);
     let proof = &check.proof;

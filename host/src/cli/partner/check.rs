@@ -120,8 +120,8 @@ async fn reach(destination: &Destination, manifest: &Manifest) -> anyhow::Result
     };
     let facts = session.server().clone();
     let scratch = scratch(manifest)?;
-    let answers = manifest.answers_folder();
-    let checked = remote::check(&session, &scratch, answers.as_deref(), &CancellationToken::new()).await;
+    let answers = manifest.answers_folders();
+    let checked = remote::check(&session, &scratch, &answers, &CancellationToken::new()).await;
     session.close().await;
     Ok(match checked {
         Ok(check) => Reached::Proven { facts, check: Box::new(check) },

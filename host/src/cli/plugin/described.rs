@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::job::contract::Contract;
+use crate::job::names::NamePattern;
 use crate::plugin::{Examined, Limits, Manifest};
 
 /// A bundle, for people and for scripts.
@@ -134,11 +135,13 @@ fn in_words(contract: &Contract) -> Vec<String> {
         said.push(format!("a file {} beside the data file, {when} it{trigger}", auxiliary.name));
     }
     if let Some(acknowledgment) = &contract.acknowledgment {
-        said.push(format!(
-            "the partner answers with a file {} within {} s",
-            acknowledgment.name,
-            acknowledgment.period.as_secs()
-        ));
+        let word = |(key, name): (&str, &NamePattern)| match key {
+            "accept_name" => format!("{name}, which accepts"),
+            "refuse_name" => format!("{name}, which refuses"),
+            _ => name.to_string(),
+        };
+        let names = acknowledgment.names().map(word).collect::<Vec<_>>().join(", or ");
+        said.push(format!("the partner answers with a file {names}, within {} s", acknowledgment.period.as_secs()));
     }
     if said.is_empty() {
         said.push("nothing is promised".to_owned());

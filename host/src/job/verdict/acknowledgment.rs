@@ -1,8 +1,8 @@
 //! Reading a partner's acknowledgment files against the contract's expressions.
 //!
 //! A file counts only if the host read it itself, its name is one that the contract's pattern stands for, it was not
-//! there at the baseline, we did not write it, and an expression matches its bytes. What it names is what the
-//! expression captured (`key`, `attempt`, `sha256`) and what its own name can only mean. Where the contract changed
+//! there at the baseline, we did not write it, and an expression matches its bytes, or its name alone was agreed to say
+//! it. What it names is what the expression captured (`key`, `attempt`, `sha256`) and what its own name can only mean. Where the contract changed
 //! since the claim, both descriptions are read: each must say accepted, and one that says refused is enough.
 
 use std::cmp::Reverse;
@@ -62,11 +62,11 @@ pub struct Reader {
 
 #[derive(Debug, Clone)]
 struct Described {
-    name: NamePattern,
     names_reused: bool,
-    accept: Regex,
-    refuse: Option<Regex>,
-    duplicate: Option<Regex>,
+    /// The file that is read, and what its bytes may say, in the order in which it counts.
+    read: Option<(NamePattern, Vec<(&'static str, Regex)>)>,
+    /// Files that say it by being there, in the order in which it counts.
+    named: Vec<(&'static str, NamePattern)>,
 }
 
 impl Reader {
@@ -81,6 +81,16 @@ impl Reader {
         }
         let missing = then.acknowledgment.is_none() || now.acknowledgment.is_none();
         Ok(Self { described, missing })
+    }
+
+    /// True if what the file says is in its bytes; one that says it by its name may be of any size, and unreadable.
+    pub fn reads(&self, name: &str, parts: Parts<'_>) -> bool {
+        self.described.iter().any(|described| {
+            described
+                .read
+                .as_ref()
+                .is_some_and(|(pattern, expressions)| !expressions.is_empty() && pattern.matches(name, parts))
+        })
     }
 
     /// What the file says of the delivery that `parts` name, or why it says nothing of it.
@@ -109,20 +119,28 @@ fn strictness(reading: &Result<Acknowledged, Disregarded>) -> (u8, Option<Revers
 
 impl Described {
     fn new(acknowledgment: &Acknowledgment, names_reused: bool) -> Result<Self, ExpressionError> {
-        let optional = |which, expression: &Option<String>| {
-            expression.as_deref().map(|expression| compile(which, expression)).transpose()
-        };
+        let Acknowledgment { name, accept, refuse, duplicate, accept_name, refuse_name, period: _ } = acknowledgment;
+        let mut expressions = Vec::new();
+        for (which, says, expression) in
+            [("refuse", "refused", refuse), ("duplicate", "duplicate", duplicate), ("accept", "accepted", accept)]
+        {
+            if let Some(expression) = expression {
+                expressions.push((says, compile(which, expression)?));
+            }
+        }
+        let named = [("refused", refuse_name), ("accepted", accept_name)];
         Ok(Self {
-            name: acknowledgment.name.clone(),
             names_reused,
-            accept: compile("accept", &acknowledgment.accept)?,
-            refuse: optional("refuse", &acknowledgment.refuse)?,
-            duplicate: optional("duplicate", &acknowledgment.duplicate)?,
+            read: name.clone().map(|name| (name, expressions)),
+            named: named.into_iter().filter_map(|(says, name)| Some((says, name.clone()?))).collect(),
         })
     }
 
+    /// What speaks against the delivery comes first, as in [`strictness`].
     fn read(&self, file: File<'_>, parts: Parts<'_>) -> Result<Acknowledged, Disregarded> {
-        if !self.name.matches(file.name, parts) {
+        let named = self.named.iter().find(|(_, pattern)| pattern.matches(file.name, parts));
+        let read = self.read.as_ref().filter(|(pattern, _)| pattern.matches(file.name, parts));
+        if named.is_none() && read.is_none() {
             return Err(Disregarded::OtherName);
         }
         if file.written_by_us {
@@ -131,15 +149,31 @@ impl Described {
         if !file.absent_before {
             return Err(Disregarded::ThereBefore);
         }
+        // No two patterns of one contract stand for one name, so a file is either.
+        match (named, read) {
+            (Some((says, pattern)), _) => {
+                self.about(pattern, says, file.name, |_| None, parts).ok_or(Disregarded::AboutAnother)
+            }
+            (None, Some((pattern, expressions))) => self.read_bytes(pattern, expressions, file, parts),
+            (None, None) => Err(Disregarded::OtherName),
+        }
+    }
+
+    fn read_bytes(
+        &self,
+        pattern: &NamePattern,
+        expressions: &[(&'static str, Regex)],
+        file: File<'_>,
+        parts: Parts<'_>,
+    ) -> Result<Acknowledged, Disregarded> {
         if file.bytes.len() > MAX_BYTES {
             return Err(Disregarded::TooLong);
         }
         let mut about_another = false;
-        let said = [("refused", self.refuse.as_ref()), ("duplicate", self.duplicate.as_ref())];
-        for (says, expression) in said.into_iter().chain([("accepted", Some(&self.accept))]) {
+        for (says, expression) in expressions {
             let mut best: Option<Acknowledged> = None;
-            for captures in expression.iter().flat_map(|expression| expression.captures_iter(file.bytes)) {
-                match self.named(says, file.name, &captures, parts) {
+            for found in expression.captures_iter(file.bytes) {
+                match self.about(pattern, says, file.name, |group| captured(&found, group), parts) {
                     None => about_another = true,
                     Some(named) => {
                         if best.as_ref().is_none_or(|best| precision(best) < precision(&named)) {
@@ -155,15 +189,17 @@ impl Described {
         Err(if about_another { Disregarded::AboutAnother } else { Disregarded::SaysNothing })
     }
 
-    /// What one match names; `None` if that is another delivery, or none at all.
-    fn named(&self, says: &str, name: &str, found: &Captures<'_>, parts: Parts<'_>) -> Option<Acknowledged> {
-        // A control character is in no key, no attempt and no digest: what has one names nothing.
-        let captured = |group| {
-            let text = String::from_utf8_lossy(found.name(group)?.as_bytes()).into_owned();
-            (!text.chars().any(char::is_control)).then_some(text)
-        };
-        let key = captured("key").or_else(|| self.key_in_name(name, parts).then(|| parts.key.to_owned()));
-        let attempt = captured("attempt").or_else(|| self.name.names_the_attempt().then(|| parts.attempt.to_owned()));
+    /// What one answer names; `None` if that is another delivery, or none at all.
+    fn about(
+        &self,
+        pattern: &NamePattern,
+        says: &str,
+        name: &str,
+        captured: impl Fn(&str) -> Option<String>,
+        parts: Parts<'_>,
+    ) -> Option<Acknowledged> {
+        let key = captured("key").or_else(|| self.key_in_name(pattern, name, parts).then(|| parts.key.to_owned()));
+        let attempt = captured("attempt").or_else(|| pattern.names_the_attempt().then(|| parts.attempt.to_owned()));
         let sha256 = captured("sha256").map(|digest| digest.to_ascii_lowercase());
         let for_us = key.as_deref().is_none_or(|key| key == parts.key)
             && attempt.as_deref().is_none_or(|attempt| attempt.eq_ignore_ascii_case(parts.attempt));
@@ -178,13 +214,19 @@ impl Described {
     }
 
     /// True if the file's name can be about this key only. Under a reused name, the final name alone is not enough.
-    fn key_in_name(&self, name: &str, parts: Parts<'_>) -> bool {
-        if !self.name.ties_the_key(parts) {
+    fn key_in_name(&self, pattern: &NamePattern, name: &str, parts: Parts<'_>) -> bool {
+        if !pattern.ties_the_key(parts) {
             return false;
         }
         // A control character is in no key and in no name, so only a pattern with the key in it stops matching.
-        !self.names_reused || !self.name.matches(name, Parts { key: "\u{1}", ..parts })
+        !self.names_reused || !pattern.matches(name, Parts { key: "\u{1}", ..parts })
     }
+}
+
+/// A control character is in no key, no attempt and no digest: what has one names nothing.
+fn captured(found: &Captures<'_>, group: &str) -> Option<String> {
+    let text = String::from_utf8_lossy(found.name(group)?.as_bytes()).into_owned();
+    (!text.chars().any(char::is_control)).then_some(text)
 }
 
 /// How much an acknowledgment pins down: an attempt, content, a key.
@@ -213,10 +255,12 @@ mod tests {
     fn contract(name: &str, accept: &str) -> Contract {
         Contract {
             acknowledgment: Some(Acknowledgment {
-                name: NamePattern::parse(name).unwrap(),
-                accept: accept.to_owned(),
+                name: Some(NamePattern::parse(name).unwrap()),
+                accept: Some(accept.to_owned()),
                 refuse: Some(r"(?m)^NO (?<key>\S+)".to_owned()),
                 duplicate: Some(r"(?m)^AGAIN (?<key>\S+)".to_owned()),
+                accept_name: None,
+                refuse_name: None,
                 period: Duration::from_mins(1),
             }),
             ..Contract::default()
@@ -321,6 +365,59 @@ mod tests {
             };
             assert_eq!(read("OK"), Err(Disregarded::NoneAgreed));
             assert_eq!(read("NO k-1").as_deref(), Ok("refused"));
+        }
+    }
+
+    /// Both names, and a file of words beside them.
+    fn by_name() -> Contract {
+        let mut contract = contract("ack/{key}.txt", "^OK");
+        if let Some(agreed) = &mut contract.acknowledgment {
+            agreed.accept_name = NamePattern::parse("ack/{final}.ok").ok();
+            agreed.refuse_name = NamePattern::parse("ack/{final}.err").ok();
+        }
+        contract
+    }
+
+    #[test]
+    fn del_10_a_file_may_say_it_by_its_name_whatever_is_in_it() {
+        let contract = by_name();
+        let reader = Reader::new(&contract, &contract).unwrap();
+        let long = vec![b'x'; MAX_BYTES + 1];
+        for (name, says) in [("ack/contacts-k-1.csv.ok", "accepted"), ("ack/contacts-k-1.csv.err", "refused")] {
+            for bytes in [b"".as_slice(), b"NO k-1", &long] {
+                let file = File { name, bytes, absent_before: true, written_by_us: false };
+                let said = reader.read(file, PARTS).unwrap();
+                assert_eq!((said.says.as_str(), said.key.as_deref(), said.sha256), (says, Some("k-1"), None));
+            }
+            let file = File { name, bytes: b"", absent_before: false, written_by_us: false };
+            assert_eq!(reader.read(file, PARTS), Err(Disregarded::ThereBefore));
+            let file = File { name, bytes: b"", absent_before: true, written_by_us: true };
+            assert_eq!(reader.read(file, PARTS), Err(Disregarded::WrittenByUs));
+            assert!(!reader.reads(name, PARTS), "{name}");
+        }
+        assert!(reader.reads("ack/k-1.txt", PARTS));
+        let file = File { name: "ack/k-1.txt", bytes: b"OK", absent_before: true, written_by_us: false };
+        assert_eq!(reader.read(file, PARTS).unwrap().says, "accepted", "and words beside the names still count");
+        let other = File { name: "ack/contacts-k-2.csv.err", ..file };
+        assert_eq!(reader.read(other, PARTS), Err(Disregarded::OtherName));
+        // Under a reused name the final name is every delivery's.
+        let reused = Contract { names_reused: true, ..contract };
+        let file = File { name: "ack/contacts-k-1.csv.err", ..file };
+        let reader = Reader::new(&reused, &reused).unwrap();
+        assert_eq!(reader.read(file, PARTS), Err(Disregarded::AboutAnother));
+    }
+
+    #[test]
+    fn del_10_a_name_that_was_agreed_meanwhile_can_speak_only_against() {
+        let (then, now) = (contract("ack/{key}.txt", "^OK"), by_name());
+        for (then, now) in [(&then, &now), (&now, &then)] {
+            let reader = Reader::new(then, now).unwrap();
+            let read = |name| {
+                let file = File { name, bytes: b"", absent_before: true, written_by_us: false };
+                reader.read(file, PARTS).map(|acknowledged| acknowledged.says)
+            };
+            assert_eq!(read("ack/contacts-k-1.csv.ok"), Err(Disregarded::OtherName));
+            assert_eq!(read("ack/contacts-k-1.csv.err").as_deref(), Ok("refused"));
         }
     }
 

@@ -84,6 +84,33 @@ fn each_semantic_fault_is_told_with_its_line_and_fix() {
         ),
         (with("[contract.acknowledgment]\nname = 'today.ack'\naccept = 'ok'\nperiod_seconds = 60\n"), 7, "ties"),
         (with("[contract.acknowledgment]\nname = '{key}.*'\naccept = 'ok'\nperiod_seconds = 60\n"), 7, "no `*` beside"),
+        (
+            with("[contract.acknowledgment]\nname = '{key}.ack'\nperiod_seconds = 60\n"),
+            6,
+            "call it `accept_name` or `refuse_name`",
+        ),
+        (with("[contract.acknowledgment]\naccept = 'ok'\nperiod_seconds = 60\n"), 5, "that `name` stands for"),
+        (with("[contract.acknowledgment]\nperiod_seconds = 60\n"), 5, "nothing says how the partner answers"),
+        (with("[contract.acknowledgment]\nrefuse_name = '*.err'\nperiod_seconds = 60\n"), 6, "ties such a file"),
+        (
+            with("[contract.acknowledgment]\naccept_name = '{final}'\nperiod_seconds = 60\n"),
+            6,
+            "could be a file that the host sends",
+        ),
+        (
+            with(
+                "[contract.acknowledgment]\naccept_name = '{final}.ok'\nrefuse_name = '{final}.OK'\nperiod_seconds = 60\n",
+            ),
+            7,
+            "and that of `accept_name` ({final}.ok)",
+        ),
+        (
+            with(
+                "[[contract.auxiliary]]\nname = '{final}.err'\n[contract.acknowledgment]\nrefuse_name = '{final}.err'\nperiod_seconds = 60\n",
+            ),
+            6,
+            "partner's answer",
+        ),
         (with("[options]\nseparator = 1\n"), 6, "`options.separator` is a text: write it in quotes"),
         (with("[[contract.acknowledgment]]\nname = '{key}.ok'\n"), 5, "write `[contract.acknowledgment]`, with single"),
         (with("[[destination]]\nid = '1'\n"), 5, "destinations.toml"),
