@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Work;
-use super::look::acknowledgment_that_weighs_most;
+use super::look_back::{answers_to, names_of};
 use super::record::{KeyHistory, Record};
-use crate::job::evidence::Evidence;
 use crate::job::facts::{Found, Listing};
+use crate::job::on_record::Recorded;
 use crate::job::verdict::compare::OnRecord;
 use crate::job::verdict::{Acceptance, Before, Intent, Publish, before_sending, compare};
-use crate::remote::{self, Names, Session};
+use crate::remote::{self, Session};
 
 /// A look at the final name, and the answer.
 pub(super) struct Seen {
@@ -56,41 +56,36 @@ async fn original_acknowledged(
     session: &Session,
     history: &KeyHistory,
 ) -> Result<Acceptance, String> {
-    let contract = &work.bundle.manifest.contract;
-    if work.job.replacement.is_none() || contract.acknowledgment.is_none() {
+    if work.job.replacement.is_none() {
         return Ok(Acceptance::None);
     }
     // An original that was never authorized sent nothing that could be acknowledged.
     let Some(original) = record.original().await.map_err(|error| error.to_string())? else {
         return Ok(Acceptance::None);
     };
-    let there_before = original.evidence.iter().find_map(|one| match one {
-        Evidence::Baseline { acknowledgments, .. } => acknowledgments.clone(),
-        Evidence::Publish { .. }
-        | Evidence::Receipt(_)
-        | Evidence::Observation(_)
-        | Evidence::RemovalIntended { .. }
-        | Evidence::RemovalAnswered { .. } => None,
-    });
-    // Without a baseline no acknowledgment was shown to be new, and none can be tied to it.
-    let Some(there_before) = there_before else { return Ok(Acceptance::None) };
-    let (key, attempt) = (&work.job.delivery_key, original.attempt.to_string());
-    let names =
-        Names::mint(contract, None, &original.expected.name, key, &attempt).map_err(|error| error.to_string())?;
-    let looks = original.evidence.iter().filter_map(Evidence::look);
-    let ours: Vec<_> = looks.flat_map(|look| look.auxiliary.clone()).collect();
-    let said = acknowledgment_that_weighs_most(session, &Arc::new(names), contract, &there_before, &ours).await?;
-    let Some(said) = said else { return Ok(Acceptance::None) };
+    let Some(expected) = &original.expected else { return Ok(Acceptance::None) };
+    let contract = &work.bundle.manifest.contract;
+    let recorded = Recorded::of(&original, contract, &work.destination.digests.contract);
+    // Without a list of what was there no acknowledgment was shown to be new, and none can be tied to it.
+    if recorded.acknowledgments.is_none() {
+        return Ok(Acceptance::None);
+    }
+    let names = Arc::new(names_of(&original, &recorded, expected));
+    let answered = answers_to(session, &names, &original, &recorded).await;
+    if let Some(why) = answered.unread {
+        return Err(why);
+    }
+    let Some(said) = answered.said else { return Ok(Acceptance::None) };
     // The original is one of the others of this attempt; what remains are the others of the original.
     let mut others = history.others.clone();
-    if let Some(own) = others.iter().position(|other| other.as_ref() == Some(&original.expected)) {
+    if let Some(own) = others.iter().position(|other| other.as_ref() == Some(expected)) {
         others.swap_remove(own);
     }
     let on_record = OnRecord {
-        expected: &original.expected,
-        key,
-        attempt: &attempt,
-        contract,
+        expected,
+        key: &names.key,
+        attempt: &names.attempt,
+        contract: &recorded.contract,
         publish: Publish::NeverSent,
         evidence: &[],
         others: &others,

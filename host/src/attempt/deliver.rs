@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Work;
 use super::before;
 use super::earlier;
+use super::leftover::Leftover;
 use super::look::{self, Looks};
 use super::prepare::Prepared;
 use super::record::{Delivered, End, KeyHistory, Record};
@@ -19,7 +20,7 @@ use crate::job::evidence::{Evidence, Receipt};
 use crate::job::facts::{Found, Listing};
 use crate::job::verdict::compare::{self, OnRecord};
 use crate::job::verdict::{Before, Conclusion, NotDeliveredProof, conclude_own, differences};
-use crate::remote::{self, Fence, Journal, Licence, Names, Reader, RemoteError, Sending, Session, Writer, WriterParts};
+use crate::remote::{self, Fence, Journal, Licence, Names, Reader, Sending, Session, Writer, WriterParts};
 
 /// How long a remote operation that a dropped call left behind may still take before it counts as unanswered.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -32,18 +33,23 @@ struct Baseline {
     evidence: Evidence,
 }
 
-/// Delivers what cutoff 2 authorized, and concludes.
-pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Session, prepared: &Prepared) -> End {
+/// Delivers what cutoff 2 authorized, and concludes. With the end comes what is left to clear up after it.
+pub(super) async fn deliver(
+    work: &Work,
+    record: &Arc<dyn Record>,
+    session: &Session,
+    prepared: &Prepared,
+) -> (End, Option<Leftover>) {
     // Before the baseline, which lists anew what this leaves.
     match earlier::close(work, record.as_ref(), session, &prepared.place).await {
         // Whole, however long: what is listed within it would pass for fact.
         Ok(true) => tokio::time::sleep(work.bundle.manifest.contract.settle.unwrap_or_default()).await,
         Ok(false) => {}
-        Err(why) => return never_sent(record.as_ref(), why).await,
+        Err(why) => return (never_sent(record.as_ref(), why).await, None),
     }
     let baseline = match baseline(work, record.as_ref(), session, prepared).await {
         Ok(baseline) => baseline,
-        Err(end) => return end,
+        Err(end) => return (end, None),
     };
     let overwrite = baseline.overwrite;
     let Some(form) = remote::choose_form(&prepared.proof, &work.bundle.manifest.contract, overwrite) else {
@@ -54,7 +60,7 @@ pub(super) async fn deliver(work: &Work, record: &Arc<dyn Record>, session: &Ses
             "the server was shown no way to publish that refuses an existing name"
         };
         record.attention(why).await;
-        return never_sent(record.as_ref(), why.to_owned()).await;
+        return (never_sent(record.as_ref(), why.to_owned()).await, None);
     };
     // Without a temporary file the final name is written at the publish.
     let names = if form.has_temporary() {
@@ -191,11 +197,10 @@ async fn end(
     mut receipt: Receipt,
     looks: Looks,
     waited: Waited,
-) -> End {
+) -> (End, Option<Leftover>) {
     look::add_to(&mut receipt, looks);
     let history = record.history(&prepared.place).await.unwrap_or_else(|_| KeyHistory::unreadable());
     let contract = &work.bundle.manifest.contract;
-    let names_a_temporary = receipt.temporary.is_some();
     let publish = sending.publish.as_ref().map(|(form, answer)| (*form, answer));
     let evidence = [baseline.evidence.clone(), Evidence::Receipt(receipt.clone())];
     let facts = compare::facts(&OnRecord {
@@ -211,14 +216,12 @@ async fn end(
         looked_since_answer: waited.since_answer,
     });
     let conclusion = conclude_own(&facts, receipt.call.is_some());
-    if contract.may_remove_temporaries && matches!(conclusion, Conclusion::NotDelivered(_)) && names_a_temporary {
-        // A removal that was not answered was still tried: the file's absence then proves nothing.
-        receipt.temporary_removed = match writer.remove_temporary().await {
-            Ok(removed) => Some(removed),
-            Err(RemoteError::Forbidden { .. } | RemoteError::NotSent { .. }) => None,
-            Err(_) => Some(false),
-        };
-    }
+    let seen_absent = receipt.temporary.as_ref().is_none_or(|look| look.found == Found::Absent);
+    let cleared = contract.may_remove_temporaries && matches!(conclusion, Conclusion::NotDelivered(_)) && !seen_absent;
+    let leftover = writer
+        .leftover()
+        .filter(|_| cleared)
+        .map(|temporary| Leftover { temporary, never_sent: sending.publish.is_none() });
     receipt.conclusion = Some(conclusion.code().to_owned());
     for difference in &receipt.differences {
         tracing::warn!(job = %work.job.id, attempt = %work.job.attempt, difference, "the plugin's receipt differs from what the host saw");
@@ -227,8 +230,8 @@ async fn end(
         // The conclusion stands on evidence. Where that cannot be kept, recovery looks for itself.
         tracing::error!(job = %work.job.id, attempt = %work.job.attempt, %error, "the receipt could not be recorded");
         if matches!(conclusion, Conclusion::Completed(_)) {
-            return End::Nothing { why: error.to_string() };
+            return (End::Nothing { why: error.to_string() }, None);
         }
     }
-    End::Delivered(Delivered::Concluded(conclusion))
+    (End::Delivered(Delivered::Concluded(conclusion)), leftover)
 }

@@ -56,7 +56,7 @@ async fn fence(
     let recorded = Recorded::of(earlier, &manifest.contract, &work.destination.digests.contract);
     let Some(temporary) = &recorded.temporary else { return Ok(false) };
     let names = Arc::new(names_of(earlier, &recorded, expected));
-    let observation = look_back(session, &names, earlier, &recorded, manifest.limits.read_back_bytes()).await;
+    let observation = look_back(session, &names, earlier, &recorded, manifest.limits.read_back_bytes(), None).await;
     // The history is this replacement's; the earlier attempt is one of its others.
     let mut expected_of_others = history.others.clone();
     if let Some(own) = expected_of_others.iter().position(|other| other.as_ref() == Some(expected)) {

@@ -9,11 +9,11 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::Work;
-use crate::job::contract::Contract;
+use crate::job::contract::{Acknowledgment, Contract};
 use crate::job::evidence::{Acknowledged, AuxiliaryPut, Receipt};
 use crate::job::facts::{Found, Listing};
 use crate::job::names::Parts;
-use crate::job::verdict::acknowledgment::{File, MAX_BYTES, Reader as Acknowledgments};
+use crate::job::verdict::acknowledgment::{Before, File, MAX_BYTES, Reader as Acknowledgments};
 use crate::job::verdict::differences;
 use crate::remote::{self, Names, Reader, Sending, Session};
 
@@ -23,11 +23,35 @@ const RECONNECT_WITHIN: Duration = Duration::from_secs(20);
 /// Acknowledgment files that are listed at most. Where more are there, none counts as new or as read.
 const MOST_LISTED: u32 = 1000;
 
+/// How long all of them together may take to read.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(120);
+
 /// What the looks at the end of an attempt showed.
 pub(super) struct Looks {
     final_name: Listing,
     temporary: Option<Listing>,
-    acknowledgment: Option<Acknowledged>,
+    answered: Answered,
+}
+
+/// What to know of the partner's answers before they are weighed.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// What was agreed at the claim, and what is agreed now.
+    pub then: &'a Contract,
+    pub now: &'a Contract,
+    /// Files that the baseline showed; `None` where it could not list them all.
+    pub there_before: Option<&'a [String]>,
+    /// Files that the attempt put there.
+    pub ours: &'a [AuxiliaryPut],
+}
+
+/// What the partner's answers say of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Answered {
+    /// The one that weighs most. Where not all could be read, only one that speaks against the delivery.
+    pub said: Option<Acknowledged>,
+    /// Why not all could be listed or read: then it is not known what the partner says.
+    pub unread: Option<String>,
 }
 
 /// Looks at everything that the conclusion rests on.
@@ -50,14 +74,16 @@ pub(super) async fn at_the_end(
         Some(name) => Some(remote::look(session, name, 0).await),
         None => None,
     };
-    let acknowledgment = acknowledgment(work, session, names, there_before, sending).await;
+    let contract = &work.bundle.manifest.contract;
+    let asked = Asked { then: contract, now: contract, there_before, ours: &sending.put };
+    let answered = answered(session, names, asked).await;
     if let Some(Ok(fresh)) = fresh {
         fresh.close().await;
     }
-    Looks { final_name, temporary, acknowledgment }
+    Looks { final_name, temporary, answered }
 }
 
-async fn reconnect(work: &Work) -> Result<Session, String> {
+pub(super) async fn reconnect(work: &Work) -> Result<Session, String> {
     let connect = work.means.sessions.checkout(work.destination.id, &work.destination.endpoint);
     match tokio::time::timeout(RECONNECT_WITHIN, connect).await {
         Ok(session) => session.map_err(|error| error.to_string()),
@@ -75,7 +101,7 @@ fn nothing_known(names: &Arc<Names>, why: &str) -> Looks {
     Looks {
         final_name: unknown(&names.final_name),
         temporary: names.temporary.as_deref().map(unknown),
-        acknowledgment: None,
+        answered: Answered::default(),
     }
 }
 
@@ -83,8 +109,16 @@ fn nothing_known(names: &Arc<Names>, why: &str) -> Looks {
 pub(super) fn add_to(receipt: &mut Receipt, looks: Looks) {
     receipt.look = Some(looks.final_name);
     receipt.temporary = looks.temporary;
-    receipt.acknowledgment = looks.acknowledgment;
-    receipt.differences = differences::of_report(receipt);
+    looks.answered.add_to(receipt);
+}
+
+impl Answered {
+    /// Adds them to a receipt with its report, and names every difference from it.
+    pub fn add_to(self, receipt: &mut Receipt) {
+        receipt.acknowledgment = self.said;
+        receipt.differences = differences::of_report(receipt);
+        receipt.differences.extend(self.unread);
+    }
 }
 
 /// Acknowledgment files that are there before anything is sent; they say nothing of this attempt. `None` where none are
@@ -95,7 +129,7 @@ pub(super) async fn acknowledgments_there(work: &Work, session: &Session, names:
     match listed(&reader).await {
         Ok(names) => Some(names),
         Err(why) => {
-            tracing::warn!(job = %work.job.id, attempt = %work.job.attempt, why, "what lies there of the partner's answers is not known; none will count for this attempt");
+            tracing::warn!(job = %work.job.id, attempt = %work.job.attempt, why, "what lies there of the partner's answers is not known; none will count for this attempt, and a refusal against it");
             None
         }
     }
@@ -112,63 +146,85 @@ async fn listed(reader: &Reader) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The acknowledgment that weighs most, read by the host itself.
-async fn acknowledgment(
-    work: &Work,
-    session: &Session,
-    names: &Arc<Names>,
-    there_before: Option<&[String]>,
-    sending: &Sending,
-) -> Option<Acknowledged> {
-    let contract = &work.bundle.manifest.contract;
-    // One that cannot be read says nothing yet; a later look may read it.
-    acknowledgment_that_weighs_most(session, names, contract, there_before?, &sending.put).await.ok().flatten()
+/// The partner's word about an attempt, read and matched by the host itself: for the attempt, and for any look after it.
+pub async fn answered(session: &Session, names: &Arc<Names>, asked: Asked<'_>) -> Answered {
+    if names.acknowledgments.is_empty() {
+        return Answered::default();
+    }
+    let mut answered = Answered::default();
+    let reading = tokio::time::timeout(ANSWERS_WITHIN, read_all(session, names, asked, &mut answered)).await;
+    match reading {
+        Ok(Ok(())) => {}
+        Ok(Err(why)) => answered.unread = Some(why),
+        Err(_) => {
+            let within = ANSWERS_WITHIN.as_secs();
+            answered.unread = Some(format!("the partner's answers could not all be read within {within} s"));
+        }
+    }
+    // What could not be read may speak against the delivery.
+    if answered.unread.is_some() {
+        answered.said = answered.said.filter(speaks_against);
+    }
+    answered
 }
 
-/// The partner's word about an attempt, read and matched by the host itself: for the attempt, and for any look after it.
-/// An error where the files cannot be listed or read: then it is not known what the partner says.
-/// `there_before`: files that the baseline showed; `ours`: files that the attempt put there. Neither says anything.
-pub async fn acknowledgment_that_weighs_most(
+async fn read_all(
     session: &Session,
     names: &Arc<Names>,
-    contract: &Contract,
-    there_before: &[String],
-    ours: &[AuxiliaryPut],
-) -> Result<Option<Acknowledged>, String> {
-    let expressions = Acknowledgments::new(contract, contract).map_err(|error| error.to_string())?;
+    asked: Asked<'_>,
+    answered: &mut Answered,
+) -> Result<(), String> {
+    let expressions = Acknowledgments::new(asked.then, asked.now).map_err(|error| error.to_string())?;
     let parts = Parts { key: &names.key, attempt: &names.attempt, final_name: &names.final_name };
     let reader = Reader::new(session.clone(), Arc::clone(names), CancellationToken::new());
-    let mut best = None;
-    let listed = listed(&reader).await?;
-    for name in listed.into_iter().filter(|name| !there_before.contains(name)) {
-        let most = if expressions.reads(&name, parts) { MAX_BYTES + 1 } else { 0 };
-        let bytes = match most {
-            0 => Vec::new(),
-            most => match reader.answer(&name, u32::try_from(most).unwrap_or(u32::MAX)).await {
+    for name in listed(&reader).await? {
+        let before = before(asked, &name, parts);
+        if before == Before::There {
+            continue;
+        }
+        let bytes = if expressions.reads(&name, parts) {
+            match reader.answer(&name, u32::try_from(MAX_BYTES + 1).unwrap_or(u32::MAX)).await {
                 Ok(bytes) => bytes,
                 // It went away since it was listed.
                 Err(refusal) if refusal.says_absent() => continue,
-                Err(error) => return Err(format!("the partner's answer {name:?} cannot be read: {error}")),
-            },
+                // The others may still say no.
+                Err(error) => {
+                    answered.unread = Some(format!("the partner's answer {name:?} cannot be read: {error}"));
+                    continue;
+                }
+            }
+        } else {
+            Vec::new()
         };
-        let file = File {
-            name: &name,
-            bytes: &bytes,
-            absent_before: true,
-            written_by_us: ours.iter().any(|put| put.name == name),
+        let written_by_us = names.is_ours(&name) || asked.ours.iter().any(|put| put.name == name);
+        let Ok(said) = expressions.read(File { name: &name, bytes: &bytes, before, written_by_us }, parts) else {
+            continue;
         };
-        match expressions.read(file, parts) {
-            // What speaks against a delivery weighs more than what speaks for it.
-            Ok(said) if said.says != "accepted" => return Ok(Some(said)),
-            // One that names the attempt or the content says more than one that names only the key.
-            Ok(said) => match &best {
-                Some(known) if names_more(known) || !names_more(&said) => {}
-                Some(_) | None => best = Some(said),
-            },
-            Err(_) => {}
+        // What speaks against a delivery weighs more than what speaks for it, and one that names the attempt or the
+        // content says more than one that names only the key.
+        let weight = |said: &Acknowledged| (speaks_against(said), names_more(said));
+        if answered.said.as_ref().is_none_or(|known| weight(known) < weight(&said)) {
+            answered.said = Some(said);
         }
     }
-    Ok(best)
+    Ok(())
+}
+
+/// What the baseline says of a file that is there now. It listed by the names that were agreed then.
+fn before(asked: Asked<'_>, name: &str, parts: Parts<'_>) -> Before {
+    let Some(there) = asked.there_before else { return Before::NotLooked };
+    let mut patterns = asked.then.acknowledgment.iter().flat_map(Acknowledgment::names);
+    if there.iter().any(|one| one == name) {
+        Before::There
+    } else if patterns.any(|(_, pattern)| pattern.matches(name, parts)) {
+        Before::Absent
+    } else {
+        Before::NotLooked
+    }
+}
+
+fn speaks_against(said: &Acknowledged) -> bool {
+    said.says != "accepted"
 }
 
 const fn names_more(said: &Acknowledged) -> bool {

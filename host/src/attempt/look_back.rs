@@ -6,12 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::look::acknowledgment_that_weighs_most;
+use super::look::{Answered, Asked, answered};
 use crate::job::evidence::{Answer, Evidence, Receipt};
 use crate::job::facts::{FileFacts, Found};
 use crate::job::on_record::{AttemptOnRecord, Recorded};
 use crate::job::verdict::Facts;
 use crate::job::verdict::compare::{self, OnRecord};
+use crate::plugin::{CallError, Reported};
 use crate::remote::{self, Names, RemoteError, Session};
 
 /// What is recorded of the other attempts of a key, as far as evidence is weighed by it.
@@ -26,16 +27,31 @@ pub struct Others<'a> {
 /// The names to look at: those of the attempt, not those that the manifest of now would mint.
 pub fn names_of(attempt: &AttemptOnRecord, recorded: &Recorded, expected: &FileFacts) -> Names {
     let (key, id) = (&attempt.job.delivery_key, attempt.job.attempt.to_string());
-    Names::on_record(&recorded.contract, recorded.temporary.clone(), &expected.name, key, &id)
+    let agreed = [&recorded.then, &recorded.now];
+    Names::on_record(&recorded.contract, agreed, recorded.temporary.clone(), &expected.name, key, &id)
 }
 
-/// Looks at final name, temporary name and acknowledgments.
+/// What the partner's answers say of an attempt on record.
+pub async fn answers_to(
+    session: &Session,
+    names: &Arc<Names>,
+    attempt: &AttemptOnRecord,
+    recorded: &Recorded,
+) -> Answered {
+    let looks = attempt.evidence.iter().filter_map(Evidence::look);
+    let ours: Vec<_> = looks.flat_map(|look| look.auxiliary.clone()).collect();
+    let Recorded { then, now, acknowledgments, .. } = recorded;
+    answered(session, names, Asked { then, now, there_before: acknowledgments.as_deref(), ours: &ours }).await
+}
+
+/// Looks at final name, temporary name and acknowledgments, and sets them beside what the plugin says that it observed.
 pub async fn look_back(
     session: &Session,
     names: &Arc<Names>,
     attempt: &AttemptOnRecord,
     recorded: &Recorded,
     read_back_up_to: u64,
+    observed: Option<Result<Reported, CallError>>,
 ) -> Receipt {
     let mut receipt = Receipt {
         look: Some(remote::look(session, &names.final_name, read_back_up_to).await),
@@ -45,12 +61,12 @@ pub async fn look_back(
         },
         ..Receipt::default()
     };
-    if let Some(there_before) = &recorded.acknowledgments {
-        let looks = attempt.evidence.iter().filter_map(Evidence::look);
-        let ours: Vec<_> = looks.flat_map(|look| look.auxiliary.clone()).collect();
-        let said = acknowledgment_that_weighs_most(session, names, &recorded.contract, there_before, &ours).await;
-        receipt.acknowledgment = said.ok().flatten();
+    match observed {
+        Some(Ok(reported)) => receipt.reported = serde_json::to_value(&reported).ok(),
+        Some(Err(error)) => receipt.call = Some(error.to_string()),
+        None => {}
     }
+    answers_to(session, names, attempt, recorded).await.add_to(&mut receipt);
     receipt
 }
 
@@ -93,6 +109,11 @@ pub async fn ask_away(session: &Session, final_name: &str, temporary: &str, over
     if !still_absent && !overwrites {
         return Answer::Refused { code: None, text: "not sent: the final name is no longer seen absent".to_owned() };
     }
+    asked_away(session, temporary).await
+}
+
+/// Asks for the removal of a temporary file, whatever else is there.
+pub async fn asked_away(session: &Session, temporary: &str) -> Answer {
     match session.remove(temporary).await {
         Ok(()) => Answer::Acknowledged,
         Err(RemoteError::Refused { code, text }) => Answer::Refused { code, text },

@@ -13,6 +13,7 @@ mod before;
 mod checked;
 mod deliver;
 mod earlier;
+mod leftover;
 mod look;
 mod look_back;
 mod prepare;
@@ -21,9 +22,9 @@ mod stop;
 
 use std::sync::Arc;
 
-pub use look_back::{Others, ask_away, facts, look_back, names_of};
+pub use look_back::{Others, ask_away, asked_away, facts, look_back, names_of};
 pub use record::{
-    Authorization, Delivered, Earlier, End, KeyHistory, Known, NotRecorded, Original, Place, Record, Release, Terminal,
+    Authorization, Delivered, Earlier, End, KeyHistory, Known, NotRecorded, Place, Record, Release, Terminal,
 };
 pub use stop::{Stop, StopReason};
 
@@ -58,11 +59,14 @@ pub async fn run(work: &Work, record: Arc<dyn Record>) -> Terminal {
         Ok(session) => session,
         Err(end) => return record.finish(&end).await,
     };
-    let end = match prepare::authorized(work, record.as_ref(), &session, built).await {
+    let (end, leftover) = match prepare::authorized(work, record.as_ref(), &session, built).await {
         Ok(prepared) => deliver::deliver(work, &record, &session, &prepared).await,
-        Err(end) => end,
+        Err(end) => (end, None),
     };
     let terminal = record.finish(&end).await;
+    if let Some(leftover) = leftover {
+        leftover.remove(work, record.as_ref(), &session, &terminal).await;
+    }
     give_back(work, session).await;
     terminal
 }

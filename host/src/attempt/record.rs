@@ -24,7 +24,7 @@ pub trait Record: Fence + Journal {
     /// What is recorded about the other attempts of this delivery key, or of the reused name in this place.
     fn history<'a>(&'a self, place: &'a Place) -> BoxFuture<'a, Result<KeyHistory, NotRecorded>>;
     /// What is recorded of a replacement's original, if it was ever authorized; `None` on an original.
-    fn original(&self) -> BoxFuture<'_, Result<Option<Original>, NotRecorded>>;
+    fn original(&self) -> BoxFuture<'_, Result<Option<AttemptOnRecord>, NotRecorded>>;
     /// The earlier attempts of a replacement's key that may still bring their file; none where its creator said in words
     /// why they cannot.
     fn open_earlier_attempts(&self) -> BoxFuture<'_, Result<Vec<Earlier>, NotRecorded>>;
@@ -119,14 +119,6 @@ pub struct KeyHistory {
     pub past_fence: u32,
     /// Under a reused name: the file that we delivered there last.
     pub last: Option<FileFacts>,
-}
-
-/// The original of a replacement, as far as acknowledgments are tied to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Original {
-    pub attempt: Uuid,
-    pub expected: FileFacts,
-    pub evidence: Vec<Evidence>,
 }
 
 /// An attempt that came before a replacement and may still bring its file.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::keeper::Held;
 use super::pause::Pauses;
 use crate::attempt::{
-    Authorization, Delivered, Earlier, End, KeyHistory, Known, NotRecorded, Original, Place, Record, Release, Terminal,
+    Authorization, Delivered, Earlier, End, KeyHistory, Known, NotRecorded, Place, Record, Release, Terminal,
 };
 use crate::job::contract::Contract;
 use crate::job::evidence::{Answer, Evidence, PublishForm};
@@ -147,16 +147,13 @@ impl Record for JobRecord {
         })
     }
 
-    fn original(&self) -> BoxFuture<'_, Result<Option<Original>, NotRecorded>> {
+    fn original(&self) -> BoxFuture<'_, Result<Option<AttemptOnRecord>, NotRecorded>> {
         Box::pin(async move {
             let Some(original) = self.original else { return Ok(None) };
             let found = store::find_job(&self.pool, original).await.map_err(|error| not_recorded(&error))?;
             let Some(attempt) = found.and_then(|job| job.attempt) else { return Ok(None) };
             let on_record = store::attempt_on_record(&self.pool, original, attempt).await;
-            Ok(on_record.map_err(|error| not_recorded(&error))?.and_then(|on_record| {
-                let expected = on_record.expected?;
-                Some(Original { attempt, expected, evidence: on_record.evidence })
-            }))
+            Ok(on_record.map_err(|error| not_recorded(&error))?.filter(|on_record| on_record.expected.is_some()))
         })
     }
 

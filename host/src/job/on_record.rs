@@ -41,9 +41,12 @@ pub struct AttemptOnRecord {
 pub struct Recorded {
     /// The stricter of the contract that the attempt worked under and the one of now.
     pub contract: Contract,
+    /// These two: the partner's answers are read by both.
+    pub then: Contract,
+    pub now: Contract,
     pub baseline: Option<Listing>,
     pub temporary: Option<String>,
-    /// Acknowledgment files that were there before; `None` where none are agreed or they could not be listed.
+    /// Acknowledgment files that were there before; `None` where none were agreed or they could not be listed.
     pub acknowledgments: Option<Vec<String>>,
 }
 
@@ -51,23 +54,27 @@ impl Recorded {
     /// `now`: the contract in force, with its digest.
     pub fn of(attempt: &AttemptOnRecord, now: &Contract, digest: &str) -> Self {
         let unchanged = attempt.digests.as_ref().is_some_and(|then| then.contract == digest);
-        let mut recorded = Self {
-            // An attempt that ended before its baseline left no contract; under another one nothing is promised.
-            contract: if unchanged { now.clone() } else { Contract::default() },
-            baseline: None,
-            temporary: None,
-            acknowledgments: None,
-        };
+        // An attempt that ended before its baseline left no contract; under another one nothing is promised.
+        let mut then = if unchanged { now.clone() } else { Contract::default() };
+        let (mut baseline, mut temporary, mut acknowledgments) = (None, None, None);
         for evidence in &attempt.evidence {
-            let Evidence::Baseline { look, temporary, acknowledgments, contract, .. } = evidence else { continue };
-            recorded.baseline = Some(look.clone());
-            recorded.temporary.clone_from(temporary);
-            recorded.acknowledgments.clone_from(acknowledgments);
-            if let Some(then) = contract {
-                recorded.contract = stricter(then, now);
+            let Evidence::Baseline { look, temporary: minted, acknowledgments: there, contract, .. } = evidence else {
+                continue;
+            };
+            baseline = Some(look.clone());
+            temporary.clone_from(minted);
+            acknowledgments.clone_from(there);
+            if let Some(contract) = contract {
+                then.clone_from(contract);
             }
         }
-        recorded
+        Self { contract: stricter(&then, now), then, now: now.clone(), baseline, temporary, acknowledgments }
+    }
+
+    /// How long an answer is waited for: the longer of what was agreed then and now.
+    pub fn acknowledgment_period(&self) -> Option<Duration> {
+        let agreed = [&self.then, &self.now].into_iter().filter_map(|contract| contract.acknowledgment.as_ref());
+        agreed.map(|acknowledgment| acknowledgment.period).max()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::job::facts::FileFacts;
 use crate::job::on_record::{AttemptOnRecord, Recorded};
 use crate::job::status::Status;
 use crate::job::verdict::{
-    Conclusion, Facts, Leave, Lost, after_removal, compare, differences, without_fence, worth_removing,
+    Conclusion, Facts, Leave, Lost, after_removal, compare, without_fence, worth_removing,
 };
 use crate::remote::{Names, Reader, Session};
 
@@ -90,15 +90,7 @@ impl Looking<'_> {
         let reader = Reader::new(self.session.clone(), Arc::clone(names), CancellationToken::new());
         let observed = bundle.observe(destination, job, self.expected, recorded.baseline.as_ref(), reader).await;
         let read_back = bundle.manifest.limits.read_back_bytes();
-        let mut receipt = look_back(self.session, names, attempt, recorded, read_back).await;
-        match observed {
-            Ok(reported) => {
-                receipt.reported = serde_json::to_value(&reported).ok();
-                receipt.differences = differences::of_report(&receipt);
-            }
-            Err(error) => receipt.call = Some(error.to_string()),
-        }
-        receipt
+        look_back(self.session, names, attempt, recorded, read_back, Some(observed)).await
     }
 
     /// The temporary-name fence, as the reconciler keeps it. True if the file was asked away.

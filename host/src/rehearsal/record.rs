@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::attempt::{
-    Authorization, Delivered, Earlier, End, KeyHistory, Known, NotRecorded, Original, Place, Record, Release, Terminal,
+    Authorization, Delivered, Earlier, End, KeyHistory, Known, NotRecorded, Place, Record, Release, Terminal,
 };
 use crate::job::evidence::{Answer, Evidence, PublishForm};
 use crate::job::facts::FileFacts;
@@ -180,7 +180,7 @@ impl Record for MemoryRecord {
         })
     }
 
-    fn original(&self) -> BoxFuture<'_, Result<Option<Original>, NotRecorded>> {
+    fn original(&self) -> BoxFuture<'_, Result<Option<AttemptOnRecord>, NotRecorded>> {
         Box::pin(async { Ok(None) })
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::job::contract::{Acknowledgment, Contract};
+use crate::job::contract::{Acknowledgment, Auxiliary, Contract};
 use crate::job::names::{NameError, NamePattern, Parts, check_name, fold_name};
 
 /// What an attempt may touch. Relative to the destination's directory.
@@ -44,21 +44,12 @@ impl Names {
         check_name(final_name)?;
         let parts = Parts { key, attempt, final_name };
         let temporary = temporary.map(|pattern| pattern.mint(parts)).transpose()?;
-        let auxiliary = contract
-            .auxiliary
-            .iter()
-            .map(|declared| {
-                let (trigger, before_publish) = (declared.trigger, declared.before_publish);
-                Ok(AuxiliaryName { name: declared.name.mint(parts)?, trigger, before_publish })
-            })
-            .collect::<Result<Vec<_>, NameError>>()?;
-        let declared = contract.acknowledgment.iter().flat_map(Acknowledgment::names);
-        let acknowledgments = declared.map(|(_, name)| name.clone()).collect();
+        let auxiliary = contract.auxiliary.iter().map(|declared| auxiliary(declared, parts));
         let names = Self {
             final_name: final_name.to_owned(),
             temporary,
-            auxiliary,
-            acknowledgments,
+            auxiliary: auxiliary.collect::<Result<_, _>>()?,
+            acknowledgments: answers(contract).collect(),
             key: key.to_owned(),
             attempt: attempt.to_owned(),
         };
@@ -66,29 +57,39 @@ impl Names {
         Ok(names)
     }
 
-    /// The names of an attempt on record: with the temporary name that it recorded, not one that a manifest of now would
-    /// mint. Where the contract's patterns no longer make sense beside them, only these two are looked at.
+    /// The names of an attempt on record, to look at: with the temporary name that it recorded, not one that a manifest of
+    /// now would mint, and with the answers of each of the `agreed` contracts. Nothing is written under them, so they may
+    /// stand in each other's way.
     pub fn on_record(
-        contract: &Contract,
+        recorded: &Contract,
+        agreed: [&Contract; 2],
         temporary: Option<String>,
         final_name: &str,
         key: &str,
         attempt: &str,
     ) -> Self {
-        let names = Self::mint(contract, None, final_name, key, attempt).unwrap_or_else(|_| Self {
+        let parts = Parts { key, attempt, final_name };
+        let mut acknowledgments = Vec::new();
+        for contract in agreed {
+            for answer in answers(contract) {
+                if !acknowledgments.contains(&answer) {
+                    acknowledgments.push(answer);
+                }
+            }
+        }
+        Self {
             final_name: final_name.to_owned(),
-            temporary: None,
-            auxiliary: Vec::new(),
-            acknowledgments: Vec::new(),
+            temporary,
+            auxiliary: recorded.auxiliary.iter().filter_map(|declared| auxiliary(declared, parts).ok()).collect(),
+            acknowledgments,
             key: key.to_owned(),
             attempt: attempt.to_owned(),
-        });
-        Self { temporary, ..names }
+        }
     }
 
     /// True for a name that a reader may look at.
     pub fn may_look_at(&self, name: &str) -> bool {
-        self.written().any(|written| written == name) || self.is_acknowledgment(name)
+        self.is_ours(name) || self.is_acknowledgment(name)
     }
 
     /// True for a directory that holds a name that a reader may look at.
@@ -122,6 +123,11 @@ impl Names {
             .collect()
     }
 
+    /// True for a name that this attempt may write.
+    pub fn is_ours(&self, name: &str) -> bool {
+        self.written().any(|written| written == name)
+    }
+
     fn written(&self) -> impl Iterator<Item = &str> {
         let auxiliary = self.auxiliary.iter().map(|auxiliary| auxiliary.name.as_str());
         std::iter::once(self.final_name.as_str()).chain(self.temporary.as_deref()).chain(auxiliary)
@@ -146,6 +152,15 @@ impl Names {
         }
         Ok(())
     }
+}
+
+fn auxiliary(declared: &Auxiliary, parts: Parts<'_>) -> Result<AuxiliaryName, NameError> {
+    let &Auxiliary { ref name, trigger, before_publish } = declared;
+    Ok(AuxiliaryName { name: name.mint(parts)?, trigger, before_publish })
+}
+
+fn answers(contract: &Contract) -> impl Iterator<Item = NamePattern> {
+    contract.acknowledgment.iter().flat_map(Acknowledgment::names).map(|(_, name)| name.clone())
 }
 
 fn root_is_empty(directory: &str) -> &str {

@@ -160,11 +160,9 @@ impl Writer {
         sending
     }
 
-    /// Host only: removes the temporary file; true if the server confirmed it, false if it was not there. Forbidden
-    /// while the publish may still take effect.
-    pub async fn remove_temporary(&self) -> Result<bool, RemoteError> {
-        let temporary = self.inner.gate().may_remove_temporary()?.to_owned();
-        self.run(|inner| async move { inner.remove_temporary(&temporary).await }).await
+    /// Host only: the temporary file that may have been left, if its publish cannot take effect any more.
+    pub fn leftover(&self) -> Option<String> {
+        self.inner.gate().may_remove_temporary().ok().map(ToOwned::to_owned)
     }
 
     async fn publish_as(&self, call: Call<'static>) -> Result<(), RemoteError> {

@@ -2,8 +2,8 @@
 //! the facts that follow. Recovery and the reconciler conclude from it; it concludes nothing itself.
 //!
 //! It reads only. The host looks by itself, in a session of its own; what the destination plugin observes is kept beside
-//! that as its report. Where the partner cannot be reached, or the plugin traps, the look says so: nothing is known then,
-//! and that is no evidence of anything.
+//! that as its report. Where the partner cannot be reached, takes too long, or the plugin traps, the look says so: nothing is
+//! known then, and that is no evidence of anything.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::job::evidence::Receipt;
 use crate::job::facts::{FileFacts, Found, Listing};
 use crate::job::on_record::{AttemptOnRecord, Recorded};
 use crate::job::verdict::compare;
-use crate::job::verdict::{Facts, Removal, differences};
+use crate::job::verdict::{Facts, Removal};
 use crate::plugin::{Destination, Registry, Served};
 use crate::remote::{Names, Reader, Session, SessionLimits};
 use crate::store::{self, Pool, StoreError};
@@ -39,6 +39,8 @@ pub(super) struct Inspection {
     pub expected: FileFacts,
     /// The stricter of the contract that the attempt worked under and the one of now.
     pub contract: Contract,
+    /// How long the partner's answers are waited for.
+    pub acknowledgment_period: Option<Duration>,
     /// `None` without a publish fence.
     pub facts: Option<Facts>,
     pub removal: Removal,
@@ -72,12 +74,13 @@ impl Inspector {
         self.registry.find(destination).is_some()
     }
 
-    /// Looks at an attempt, or says why there is nothing to look at.
+    /// Looks at an attempt, or says why there is nothing to look at. `within`: all of its looks together.
     pub(super) async fn inspect(
         &self,
         pool: &Pool,
         job: Uuid,
         attempt: Uuid,
+        within: Duration,
     ) -> Result<Result<Inspection, Uninspected>, StoreError> {
         // Counted from before the record is read: a look never seems earlier in the contract's `keeps` than it is.
         let began = Instant::now();
@@ -89,11 +92,15 @@ impl Inspector {
         let now = &served.bundle.manifest.contract;
         let recorded = Recorded::of(&attempt, now, &served.destination.digests.contract);
         let names = Arc::new(names_of(&attempt, &recorded, &expected));
-        let (session, observation) = match self.open(&served.destination).await {
-            Ok(session) => {
-                let observation = look(&served, &session, &names, &attempt, &expected, &recorded).await;
-                (Some(session), observation)
-            }
+        let looking = async {
+            let session = self.open(&served.destination).await?;
+            let observation = look(&served, &session, &names, &attempt, &expected, &recorded).await;
+            Ok((session, observation))
+        };
+        let looked = tokio::time::timeout(within, looking).await;
+        let too_long = |_| Err(format!("the looks took longer than {} s", within.as_secs()));
+        let (session, observation) = match looked.unwrap_or_else(too_long) {
+            Ok((session, observation)) => (Some(session), observation),
             Err(why) => (None, nothing_known(&names, &why)),
         };
         let history = store::key_history(pool, job, attempt.job.attempt).await?;
@@ -101,6 +108,7 @@ impl Inspector {
         let facts = facts(&attempt, &recorded, &observation, others, began.elapsed());
         Ok(Ok(Inspection {
             removal: compare::removal(&attempt.evidence),
+            acknowledgment_period: recorded.acknowledgment_period(),
             contract: recorded.contract,
             temporary: recorded.temporary,
             attempt,
@@ -130,15 +138,7 @@ async fn look(
     let Served { bundle, destination } = served;
     let reader = Reader::new(session.clone(), Arc::clone(names), CancellationToken::new());
     let observed = bundle.observe(destination, &attempt.job, expected, recorded.baseline.as_ref(), reader).await;
-    let mut receipt = look_back(session, names, attempt, recorded, bundle.manifest.limits.read_back_bytes()).await;
-    match observed {
-        Ok(reported) => {
-            receipt.reported = serde_json::to_value(&reported).ok();
-            receipt.differences = differences::of_report(&receipt);
-        }
-        Err(error) => receipt.call = Some(error.to_string()),
-    }
-    receipt
+    look_back(session, names, attempt, recorded, bundle.manifest.limits.read_back_bytes(), Some(observed)).await
 }
 
 fn nothing_known(names: &Names, why: &str) -> Receipt {

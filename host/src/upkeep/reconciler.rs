@@ -8,14 +8,14 @@
 //! After Completed and Failed it looks for the contract's acknowledgment period. What contradicts the record is appended
 //! and alerts, and changes no state: a named person corrects.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use uuid::Uuid;
 
 use super::conclude::ground;
 use super::inspection::{Inspection, Inspector, Uninspected};
-use super::recovery::period;
-use crate::attempt::ask_away;
+use crate::attempt::{ask_away, asked_away};
 use crate::job::evidence::Evidence;
 use crate::job::facts::Found;
 use crate::job::status::Status;
@@ -65,6 +65,8 @@ pub enum Looked {
     Quiet,
     /// The look was another's, or there is nothing left to look for.
     NotOurs,
+    /// The database refused, or what is on record could not be read: told in the log, and tried again after the lease.
+    Failed,
 }
 
 impl Reconciler {
@@ -93,12 +95,23 @@ impl Reconciler {
             let Some(look) = store::claim_look(&self.pool, owner, &destinations, *lease).await? else {
                 return Ok(looked);
             };
-            looked.push(self.look(look).await?);
+            let (job, attempt) = (look.job, look.attempt);
+            match self.look(look).await {
+                Ok(what) => looked.push(what),
+                Err(error @ (StoreError::NeverSent { .. } | StoreError::MaybeCommitted { .. })) => return Err(error),
+                // One that nobody can read keeps no other from being looked at.
+                Err(error @ (StoreError::Answered { .. } | StoreError::Unreadable { .. })) => {
+                    tracing::error!(%job, %attempt, %error, source = error.source().map(tracing::field::display), "a look failed; it is tried again");
+                    looked.push(Looked::Failed);
+                }
+            }
         }
     }
 
     async fn look(&self, look: DueLook) -> Result<Looked, StoreError> {
-        let inspection = match self.inspector.inspect(&self.pool, look.job, look.attempt).await? {
+        // Done before the look's lease is.
+        let within = self.settings.lease / 4 * 3;
+        let inspection = match self.inspector.inspect(&self.pool, look.job, look.attempt, within).await? {
             Ok(inspection) => inspection,
             // Its bundle went away after the look was claimed. It may come back, and other hosts may have it.
             Err(Uninspected::NotServed) => {
@@ -142,7 +155,11 @@ impl Reconciler {
                 if let Some(Found::Present(_)) = inspection.observation.look.as_ref().map(|look| &look.found) {
                     tracing::warn!(job = %look.job, attempt = %look.attempt, name = inspection.expected.name, "a file that is not ours stands under the final name of an attempt that never published");
                 }
-                self.reconcile(look, inspection, &run, store::Conclusion::NeverFenced).await?
+                let settled = self.reconcile(look, inspection, &run, store::Conclusion::NeverFenced).await?;
+                if settled.is_some() {
+                    self.clear_up(look, inspection, &run).await?;
+                }
+                settled
             }
             Conclusion::NotDelivered(
                 NotDeliveredProof::NeverSent
@@ -183,7 +200,7 @@ impl Reconciler {
             }),
             run: run.to_owned(),
             look_after: self.settings.first_wait,
-            acknowledgment_within: period(inspection),
+            acknowledgment_within: inspection.acknowledgment_period,
         };
         match store::reconcile(&self.pool, reconciliation).await? {
             Write::Written(()) => {
@@ -224,6 +241,25 @@ impl Reconciler {
             tracing::error!(job = %look.job, attempt = %look.attempt, "the answer to a removal could not be recorded; its temporary file's absence proves nothing now");
         }
         Ok(true)
+    }
+
+    /// Removes what an attempt without a publish fence has left; should its worker wake up, the fence stops it all the same.
+    async fn clear_up(&self, look: &DueLook, inspection: &Inspection, run: &str) -> Result<(), StoreError> {
+        let found = inspection.observation.temporary.as_ref().map(|look| &look.found);
+        let (Some(temporary), Some(session), Some(Found::Present(_))) =
+            (&inspection.temporary, &inspection.session, found)
+        else {
+            return Ok(());
+        };
+        if inspection.contract.may_remove_temporaries {
+            let answer = asked_away(session, temporary).await;
+            tracing::info!(job = %look.job, attempt = %look.attempt, temporary, ?answer, "the temporary file of an attempt that never published");
+            let evidence = Evidence::RemovalAnswered { temporary: temporary.clone(), answer };
+            if !store::append_evidence(&self.pool, look.job, look.attempt, run, &evidence).await?.is_written() {
+                tracing::error!(job = %look.job, attempt = %look.attempt, "the removal of the temporary file could not be recorded");
+            }
+        }
+        Ok(())
     }
 
     /// A look at a recorded outcome: what speaks against it is appended and alerts.

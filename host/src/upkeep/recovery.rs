@@ -3,7 +3,8 @@
 //! A scan nominates attempts with an expired lease, page by page; each is taken over by one conditional statement that
 //! asks for everything again, so a renewal that comes after the scan prevents it. Before cutoff 2 the job goes back to the
 //! queue, or ends as its stop request or the cap says. Past it, what the partner shows is gathered first, by reading only,
-//! and the takeover records Completed on evidence and `OutcomeUnknown` otherwise: never Failed, and nothing is sent.
+//! and the takeover records Completed on evidence and `OutcomeUnknown` otherwise: never Failed, and nothing is sent. What
+//! needs no look comes first, so that a slow partner keeps no job of another from the queue.
 //!
 //! After the database was away no worker could renew, so an expired lease says nothing then: recovery waits one lease
 //! from the database's first answer before it takes anything over. Not promised: that a silent attempt has ended. It
@@ -19,7 +20,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::conclude::ground;
-use super::inspection::{Inspection, Inspector};
+use super::inspection::Inspector;
 use crate::job::evidence::Evidence;
 use crate::job::verdict::{Conclusion, conclude};
 use crate::store::take_over::{self, Resolution, Resolve, TakeOver};
@@ -28,7 +29,7 @@ use crate::store::{self, Case, Expired, Pool, Standing, StoreError, Write};
 /// Attempts that one page of the scan holds.
 const PAGE: u16 = 100;
 
-/// Takeovers at a time: one that looks at a slow partner must not keep the others waiting.
+/// Takeovers at a time.
 const AT_ONCE: usize = 4;
 
 /// How recovery works.
@@ -38,7 +39,7 @@ pub struct RecoverySettings {
     pub owner: String,
     /// Attempts of a job before it is given up.
     pub max_attempts: i32,
-    /// The workers' lease, waited for once after the database was away.
+    /// The workers' lease, waited for once after the database was away. A look may take as long; the reconciler has more time.
     pub lease: Duration,
     /// When the reconciler looks for the first time at what stays unknown.
     pub look_after: Duration,
@@ -82,15 +83,29 @@ impl Recovery {
 
     async fn scan(&self) -> Result<Recovered, StoreError> {
         let mut recovered = Recovered::default();
-        let mut page = store::find_expired(&self.pool, None, PAGE).await?;
+        let asked = Instant::now();
+        store::find_expired(&self.pool, None, 1).await?;
+        if asked.elapsed() >= self.settings.lease / 2 {
+            // A database that stood still is one that was away: no worker could renew.
+            *self.since() = None;
+        }
         let since = *self.since().get_or_insert_with(Instant::now);
         if since.elapsed() < self.settings.lease {
             recovered.waiting = true;
             return Ok(recovered);
         }
+        for looks in [false, true] {
+            self.take_over_all(looks, &mut recovered).await?;
+        }
+        Ok(recovered)
+    }
+
+    /// Goes through all pages, for attempts that need a look at the partner or for those that need none.
+    async fn take_over_all(&self, looks: bool, recovered: &mut Recovered) -> Result<(), StoreError> {
+        let mut page = store::find_expired(&self.pool, None, PAGE).await?;
         while let Some(last) = page.last() {
             let after = last.place();
-            let mut takeovers = futures::stream::iter(&page)
+            let mut takeovers = futures::stream::iter(page.iter().filter(|expired| fenced(expired) == looks))
                 .map(async |expired| (expired.case(self.settings.max_attempts), self.take_over(expired).await))
                 .buffer_unordered(AT_ONCE);
             while let Some((case, answer)) = takeovers.next().await {
@@ -109,7 +124,7 @@ impl Recovery {
             drop(takeovers);
             page = store::find_expired(&self.pool, Some(after), PAGE).await?;
         }
-        Ok(recovered)
+        Ok(())
     }
 
     fn since(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
@@ -144,15 +159,15 @@ impl Recovery {
     }
 
     async fn resolve(&self, expired: &Expired, by: TakeOver) -> Result<Write<()>, StoreError> {
-        let fenced = matches!(expired.standing, Standing::Delivering { publish_intended: true });
         // Without the fence nothing at the partner is this attempt's, so there is nothing to look for.
-        let inspection = if fenced && self.inspector.serves(expired.destination) {
-            self.inspector.inspect(&self.pool, expired.job, expired.attempt).await?.ok()
+        let inspection = if fenced(expired) && self.inspector.serves(expired.destination) {
+            self.inspector.inspect(&self.pool, expired.job, expired.attempt, self.settings.lease).await?.ok()
         } else {
             None
         };
         let Some(inspection) = inspection else {
-            let why = if fenced { "no host that runs recovery serves its destination" } else { "no publish fence" };
+            let why =
+                if fenced(expired) { "no host that runs recovery serves its destination" } else { "no publish fence" };
             let proof = serde_json::json!({ "why": why });
             return self.record(by, Resolution::OutcomeUnknown, proof, None).await;
         };
@@ -174,7 +189,7 @@ impl Recovery {
                 Resolution::OutcomeUnknown
             }
         };
-        let within = period(&inspection);
+        let within = inspection.acknowledgment_period;
         inspection.close().await;
         let write = self.record(by.clone(), resolution, proof.clone(), within).await?;
         match (&write, resolution) {
@@ -204,8 +219,9 @@ impl Recovery {
     }
 }
 
-pub(super) fn period(inspection: &Inspection) -> Option<Duration> {
-    inspection.contract.acknowledgment.as_ref().map(|acknowledgment| acknowledgment.period)
+/// Past the publish fence only the partner's server can tell what became of an attempt.
+const fn fenced(expired: &Expired) -> bool {
+    matches!(expired.standing, Standing::Delivering { publish_intended: true })
 }
 
 const fn name(case: Case) -> &'static str {

@@ -2,8 +2,9 @@
 //!
 //! A file counts only if the host read it itself, its name is one that the contract's pattern stands for, it was not
 //! there at the baseline, we did not write it, and an expression matches its bytes, or its name alone was agreed to say
-//! it. What it names is what the expression captured (`key`, `attempt`, `sha256`) and what its own name can only mean. Where the contract changed
-//! since the claim, both descriptions are read: each must say accepted, and one that says refused is enough.
+//! it. What it names is what the expression captured (`key`, `attempt`, `sha256`) and what its own name can only mean.
+//! Where the contract changed since the claim, both descriptions are read: each must say accepted, and one that says
+//! refused is enough. A file for which no baseline looked can only speak against a delivery, too.
 
 use std::cmp::Reverse;
 
@@ -34,10 +35,18 @@ pub struct File<'a> {
     pub name: &'a str,
     /// All of it, or more than [`MAX_BYTES`] of it.
     pub bytes: &'a [u8],
-    /// The host's look before sending showed that no file of this name was there.
-    pub absent_before: bool,
+    pub before: Before,
     /// One of the names that this or another attempt of ours wrote.
     pub written_by_us: bool,
+}
+
+/// What the host's look before sending showed under the file's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Before {
+    Absent,
+    There,
+    /// That look was for other names, or for none.
+    NotLooked,
 }
 
 /// Why a file is no acknowledgment of this delivery.
@@ -46,6 +55,7 @@ pub enum Disregarded {
     NoneAgreed,
     OtherName,
     ThereBefore,
+    NotShownNew,
     WrittenByUs,
     TooLong,
     SaysNothing,
@@ -103,7 +113,10 @@ impl Reader {
                 Some(_) | None => reading,
             });
         }
-        strictest.unwrap_or(Err(Disregarded::NoneAgreed))
+        match strictest.unwrap_or(Err(Disregarded::NoneAgreed)) {
+            Ok(said) if said.says == "accepted" && file.before != Before::Absent => Err(Disregarded::NotShownNew),
+            reading => reading,
+        }
     }
 }
 
@@ -146,7 +159,7 @@ impl Described {
         if file.written_by_us {
             return Err(Disregarded::WrittenByUs);
         }
-        if !file.absent_before {
+        if file.before == Before::There {
             return Err(Disregarded::ThereBefore);
         }
         // No two patterns of one contract stand for one name, so a file is either.
@@ -268,7 +281,7 @@ mod tests {
     }
 
     fn read(contract: &Contract, bytes: &str) -> Result<Acknowledged, Disregarded> {
-        let file = File { name: "ack/k-1.txt", bytes: bytes.as_bytes(), absent_before: true, written_by_us: false };
+        let file = File { name: "ack/k-1.txt", bytes: bytes.as_bytes(), before: Before::Absent, written_by_us: false };
         Reader::new(contract, contract).unwrap().read(file, PARTS)
     }
 
@@ -314,7 +327,7 @@ mod tests {
     fn under_a_reused_name_the_final_name_does_not_name_the_key() {
         let read = |names_reused| {
             let contract = Contract { names_reused, ..contract("{final}.ack", "^OK") };
-            let file = File { name: "contacts-k-1.csv.ack", bytes: b"OK", absent_before: true, written_by_us: false };
+            let file = File { name: "contacts-k-1.csv.ack", bytes: b"OK", before: Before::Absent, written_by_us: false };
             Reader::new(&contract, &contract).unwrap().read(file, PARTS)
         };
         assert_eq!(read(false).unwrap().key.as_deref(), Some("k-1"));
@@ -325,12 +338,12 @@ mod tests {
     fn files_that_prove_nothing_are_named() {
         let contract = contract("ack/{key}.txt", "^OK");
         let reader = Reader::new(&contract, &contract).unwrap();
-        let file = File { name: "ack/k-1.txt", bytes: b"OK", absent_before: true, written_by_us: false };
+        let file = File { name: "ack/k-1.txt", bytes: b"OK", before: Before::Absent, written_by_us: false };
         let long = vec![b'x'; MAX_BYTES + 1];
         assert!(reader.read(file, PARTS).is_ok());
         for (file, why) in [
             (File { name: "ack/k-2.txt", ..file }, Disregarded::OtherName),
-            (File { absent_before: false, ..file }, Disregarded::ThereBefore),
+            (File { before: Before::There, ..file }, Disregarded::ThereBefore),
             (File { written_by_us: true, ..file }, Disregarded::WrittenByUs),
             (File { bytes: &long, ..file }, Disregarded::TooLong),
         ] {
@@ -345,7 +358,7 @@ mod tests {
         let (then, now) = (contract("ack/{key}.txt", "^OK"), contract("ack/{key}.txt", "^(OK|FINE)"));
         let reader = Reader::new(&then, &now).unwrap();
         let read = |bytes: &'static str| {
-            let file = File { name: "ack/k-1.txt", bytes: bytes.as_bytes(), absent_before: true, written_by_us: false };
+            let file = File { name: "ack/k-1.txt", bytes: bytes.as_bytes(), before: Before::Absent, written_by_us: false };
             reader.read(file, PARTS).map(|acknowledged| acknowledged.says)
         };
         assert_eq!(read("OK").as_deref(), Ok("accepted"));
@@ -360,7 +373,7 @@ mod tests {
             let reader = Reader::new(then, now).unwrap();
             let read = |bytes: &'static str| {
                 let file =
-                    File { name: "ack/k-1.txt", bytes: bytes.as_bytes(), absent_before: true, written_by_us: false };
+                    File { name: "ack/k-1.txt", bytes: bytes.as_bytes(), before: Before::Absent, written_by_us: false };
                 reader.read(file, PARTS).map(|acknowledged| acknowledged.says)
             };
             assert_eq!(read("OK"), Err(Disregarded::NoneAgreed));
@@ -385,18 +398,18 @@ mod tests {
         let long = vec![b'x'; MAX_BYTES + 1];
         for (name, says) in [("ack/contacts-k-1.csv.ok", "accepted"), ("ack/contacts-k-1.csv.err", "refused")] {
             for bytes in [b"".as_slice(), b"NO k-1", &long] {
-                let file = File { name, bytes, absent_before: true, written_by_us: false };
+                let file = File { name, bytes, before: Before::Absent, written_by_us: false };
                 let said = reader.read(file, PARTS).unwrap();
                 assert_eq!((said.says.as_str(), said.key.as_deref(), said.sha256), (says, Some("k-1"), None));
             }
-            let file = File { name, bytes: b"", absent_before: false, written_by_us: false };
+            let file = File { name, bytes: b"", before: Before::There, written_by_us: false };
             assert_eq!(reader.read(file, PARTS), Err(Disregarded::ThereBefore));
-            let file = File { name, bytes: b"", absent_before: true, written_by_us: true };
+            let file = File { name, bytes: b"", before: Before::Absent, written_by_us: true };
             assert_eq!(reader.read(file, PARTS), Err(Disregarded::WrittenByUs));
             assert!(!reader.reads(name, PARTS), "{name}");
         }
         assert!(reader.reads("ack/k-1.txt", PARTS));
-        let file = File { name: "ack/k-1.txt", bytes: b"OK", absent_before: true, written_by_us: false };
+        let file = File { name: "ack/k-1.txt", bytes: b"OK", before: Before::Absent, written_by_us: false };
         assert_eq!(reader.read(file, PARTS).unwrap().says, "accepted", "and words beside the names still count");
         let other = File { name: "ack/contacts-k-2.csv.err", ..file };
         assert_eq!(reader.read(other, PARTS), Err(Disregarded::OtherName));
@@ -413,7 +426,7 @@ mod tests {
         for (then, now) in [(&then, &now), (&now, &then)] {
             let reader = Reader::new(then, now).unwrap();
             let read = |name| {
-                let file = File { name, bytes: b"", absent_before: true, written_by_us: false };
+                let file = File { name, bytes: b"", before: Before::Absent, written_by_us: false };
                 reader.read(file, PARTS).map(|acknowledged| acknowledged.says)
             };
             assert_eq!(read("ack/contacts-k-1.csv.ok"), Err(Disregarded::OtherName));

@@ -1,11 +1,12 @@
 //! The stricter of two contracts: the one that an attempt's claim recorded, and the one of now.
 //!
 //! A promise counts only if both make it. What demands more of a delivery (a trigger, a settling time) counts if either
-//! demands it. Acknowledgments are not joined here: [`Reader`](super::acknowledgment::Reader) reads by both.
+//! demands it. Acknowledgments are not joined: [`Reader`](super::acknowledgment::Reader) reads by both.
 
 use crate::job::contract::{Auxiliary, Contract};
 
-/// Field by field the stricter of the two; its `acknowledgment` is present only where both have the same.
+/// Field by field the stricter of the two; its `acknowledgment` is there only where both have the same, so whoever looks
+/// for answers takes the two instead.
 pub fn stricter(then: &Contract, now: &Contract) -> Contract {
     if then == now {
         return now.clone();

@@ -7,7 +7,7 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat, stat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, stat, statat};
 use rustix::io::Errno;
 
 use super::errno::sorted;
@@ -21,6 +21,8 @@ pub(super) struct Root {
     directory: OwnedFd,
     /// File system and file: what the path led to when it was opened.
     identity: (u64, u64),
+    /// A file that is there while what belongs there is mounted, on the directory itself or on a folder below it.
+    marker: Option<String>,
 }
 
 /// What a folder is entered for.
@@ -35,11 +37,11 @@ pub(super) enum Purpose {
 
 impl Root {
     /// Opens the directory; the last part of the path may be a symbolic link, which is the operator's.
-    pub(super) fn open(path: &Path) -> std::io::Result<Self> {
+    pub(super) fn open(path: &Path, marker: Option<String>) -> std::io::Result<Self> {
         let path = std::fs::canonicalize(path)?;
         let directory = openat(CWD, &path, ENTER, Mode::empty())?;
         let found = fstat(&directory)?;
-        Ok(Self { path, directory, identity: (found.st_dev, found.st_ino) })
+        Ok(Self { path, directory, identity: (found.st_dev, found.st_ino), marker })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -50,17 +52,31 @@ impl Root {
         &self.directory
     }
 
-    /// The path still leads to the directory that was opened. One that was moved away, removed or unmounted answers as if it
-    /// were empty.
+    /// The path still leads to the directory that was opened, and its marker is there. One that was moved away, removed or
+    /// unmounted answers as if it were empty.
     pub(super) fn still_there(&self) -> Result<(), String> {
         match stat(&self.path) {
-            Ok(found) if (found.st_dev, found.st_ino) == self.identity => Ok(()),
+            Ok(found) if (found.st_dev, found.st_ino) == self.identity => self.marked(),
             Ok(_) => {
                 Err(format!("{} is another directory now; it was moved, or its share unmounted", self.path.display()))
             }
             Err(errno) => {
                 Err(format!("{} cannot be reached any more ({})", self.path.display(), std::io::Error::from(errno)))
             }
+        }
+    }
+
+    fn marked(&self) -> Result<(), String> {
+        let Some(marker) = &self.marker else { return Ok(()) };
+        let found = self
+            .folder_of(marker, Purpose::Look)
+            .and_then(|(folder, last)| statat(&folder, last, AtFlags::SYMLINK_NOFOLLOW).map_err(sorted));
+        match found {
+            Ok(_) => Ok(()),
+            Err(refusal) if refusal.says_absent() => Err(format!(
+                "it does not hold the file {marker:?}, so what belongs there is not mounted (or the file is missing: create it there, or take `marker` out of destinations.toml)"
+            )),
+            Err(error) => Err(format!("its file {marker:?} cannot be looked at: {error}")),
         }
     }
 
@@ -146,7 +162,7 @@ mod tests {
         std::fs::create_dir_all(inside.join("in/deep")).unwrap();
         std::os::unix::fs::symlink(around.path(), inside.join("out")).unwrap();
         std::os::unix::fs::symlink("in", inside.join("also-in")).unwrap();
-        let root = Root::open(&inside).unwrap();
+        let root = Root::open(&inside, None).unwrap();
         for purpose in [Purpose::Look, Purpose::ListOrChange] {
             for (name, last) in [("k.csv", "k.csv"), ("in/k.csv", "k.csv"), ("in/deep/k.csv", "k.csv")] {
                 assert_eq!(root.folder_of(name, purpose).unwrap().1, last);
@@ -166,11 +182,24 @@ mod tests {
         let around = tempfile::tempdir().unwrap();
         let (path, moved) = (around.path().join("outbox"), around.path().join("moved"));
         std::fs::create_dir(&path).unwrap();
-        let root = Root::open(&path).unwrap();
+        let root = Root::open(&path, None).unwrap();
         assert_eq!(root.still_there(), Ok(()));
         std::fs::rename(&path, &moved).unwrap();
         assert!(root.still_there().unwrap_err().contains("cannot be reached"));
         std::fs::create_dir(&path).unwrap();
         assert!(root.still_there().unwrap_err().contains("another directory"));
+    }
+
+    #[test]
+    fn del_09_a_marker_below_the_directory_is_looked_at_each_time() {
+        let around = tempfile::tempdir().unwrap();
+        let (path, marker) = (around.path(), "share/.mounted");
+        std::fs::create_dir(path.join("share")).unwrap();
+        let root = Root::open(path, Some(marker.to_owned())).unwrap();
+        assert!(root.still_there().unwrap_err().contains("is not mounted"));
+        std::fs::write(path.join(marker), "").unwrap();
+        assert_eq!(root.still_there(), Ok(()));
+        std::fs::remove_file(path.join(marker)).unwrap();
+        assert!(root.still_there().unwrap_err().contains("is not mounted"));
     }
 }

@@ -292,7 +292,7 @@ enum Closed {
 
 fn open(endpoint: &DirectoryEndpoint) -> Result<(Root, ServerFacts), Closed> {
     use std::io::ErrorKind;
-    let root = Root::open(&endpoint.path).map_err(|error| match error.kind() {
+    let root = Root::open(&endpoint.path, endpoint.marker.clone()).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Closed::UntilMended(
             "it does not exist; create it, mount what belongs there, or correct `path` in destinations.toml".to_owned(),
         ),
@@ -304,20 +304,7 @@ fn open(endpoint: &DirectoryEndpoint) -> Result<(Root, ServerFacts), Closed> {
         }
         _ => Closed::ForNow(error.to_string()),
     })?;
-    if let Some(marker) = &endpoint.marker {
-        let found = root
-            .folder_of(marker, Purpose::Look)
-            .and_then(|(folder, last)| statat(&folder, last, AtFlags::SYMLINK_NOFOLLOW).map_err(sorted));
-        match found {
-            Ok(_) => {}
-            Err(refusal) if refusal.says_absent() => {
-                return Err(Closed::ForNow(format!(
-                    "it does not hold the file {marker:?}, so what belongs there is not mounted (or the file is missing: create it there, or take `marker` out of destinations.toml)"
-                )));
-            }
-            Err(error) => return Err(Closed::ForNow(format!("its file {marker:?} cannot be looked at: {error}"))),
-        }
-    }
+    root.still_there().map_err(Closed::ForNow)?;
     let Some(directory) = root.path().to_str().map(str::to_owned) else {
         return Err(Closed::UntilMended("its path is not UTF-8, in which names are recorded".to_owned()));
     };
