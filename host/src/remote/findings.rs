@@ -448,6 +448,42 @@ mod tests {
         }
     }
 
+    const ANSWERED: &str =
+        "publishes_whole = true\n[acknowledgment]\nname = 'answers/{key}.txt'\naccept = 'ok'\nperiod_seconds = 60";
+
+    #[test]
+    fn del_05_a_contract_that_counts_on_answers_sizes_or_times_is_held_against_what_was_shown_of_each() {
+        let whole = seen(true, true);
+        let answers = |listed| Seen { lists_answers: Some(shown(listed)), ..seen(true, true) };
+        let (silent, timeless) = (Seen { tells_size: false, ..whole.clone() }, Seen { tells_time: false, ..whole });
+        let (size, time) = ("name_and_size_identify = true", "time_proves_overwrite = true");
+        let cases: [(&Seen, &str, &[&str]); 8] = [
+            (&answers(false), ANSWERED, &["acknowledgment"]),
+            (&answers(true), ANSWERED, &[]),
+            // Nobody looks for answers that are not agreed.
+            (&answers(false), "publishes_whole = true", &[]),
+            (&silent, size, &["name_and_size_identify"]),
+            (&silent, time, &[]),
+            (&timeless, time, &["time_proves_overwrite"]),
+            (&timeless, size, &[]),
+            (&timeless, &format!("{size}\n{time}"), &["time_proves_overwrite"]),
+        ];
+        for (seen, contract, words) in cases {
+            assert_eq!(against(OTHER, &proof(LINKS), seen, contract), *words, "{contract}\n{seen:#?}");
+        }
+        let contract: Contract = toml::from_str(ANSWERED).unwrap();
+        let stands = |seen: &Seen| {
+            let proof = proof(LINKS);
+            let about = About { banner: OTHER, proof: &proof, seen: Some(seen), contract: &contract, one_folder: true };
+            findings(&about).into_iter().find(|one| one.about == "acknowledgment").map(|one| (one.stands, one.sentence))
+        };
+        let (agrees, listed) = stands(&answers(true)).unwrap();
+        assert!(agrees == Standing::Agrees && listed.contains("answers/{key}.txt"), "{listed}");
+        let (_, refused) = stands(&answers(false)).unwrap();
+        assert!(refused.contains("answered no; nothing happened"), "{refused}");
+        assert_eq!(stands(&seen(true, true)), None, "where nobody tried, nothing is said");
+    }
+
     #[test]
     fn del_05_a_server_that_says_yes_to_a_link_and_makes_none_is_named() {
         let mut lying = proof(REPLACES);

@@ -366,6 +366,44 @@ async fn del_05_what_a_server_hides_or_does_not_offer_contradicts_a_contract_tha
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn del_05_what_a_contract_counts_on_and_a_server_does_not_tell_enables_nothing() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let server = SftpServer::start(Behaviour { times: false, ..Behaviour::default() }).await?;
+    let answered = "[contract.acknowledgment]\nname = 'answers/{key}.txt'\naccept = 'ok'\nperiod_seconds = 60";
+    let words = "name_and_size_identify = true\nnames_reused = true\ntime_proves_overwrite = true";
+    let house = before(&server, directory.path(), &format!("{words}\n{answered}")).await?;
+    let found = async || -> anyhow::Result<Vec<String>> {
+        let checked = waybill(&house, &["partner", "check", "acme", "--json"]).await?;
+        let found = against(&checked.json()?);
+        assert_eq!(checked.code, if found.is_empty() { 0 } else { 4 }, "{}", checked.said);
+        Ok(found)
+    };
+    assert_eq!(found().await?, ["acknowledgment", "time_proves_overwrite"]);
+    enable(&house).await?.says(
+        4,
+        &["Refused", "the folder of answers/{key}.txt cannot be listed", "does not tell when a file was changed"],
+    );
+    // An attempt holds back too, and asks for a person.
+    let (worker, dispatcher) = (house.worker().await?, house.dispatcher().await?);
+    house.create().await?;
+    let why = house.until_attention().await?;
+    assert!(why.contains("acknowledgment: ") && why.contains("time_proves_overwrite: "), "{why}");
+    assert!(worker.stop().await? && dispatcher.stop().await?, "something was under way");
+
+    server.make_directory("answers")?;
+    assert_eq!(found().await?, ["time_proves_overwrite"]);
+    server.set_behaviour(Behaviour { sizes: false, ..Behaviour::default() });
+    let sizes = found().await?;
+    assert!(sizes.contains(&"name_and_size_identify".to_owned()), "{sizes:?}");
+    enable(&house).await?.says(4, &["Refused", "does not tell the size of a file that we wrote"]);
+    server.set_behaviour(Behaviour::default());
+    assert_eq!(found().await?, [""; 0]);
+    enable(&house).await?.says(0, &["Enabled"]);
+    assert_eq!(server.names_in("/"), ["answers"], "scratch files are left");
+    Ok(())
+}
+
 #[tokio::test]
 async fn plg_01_each_query_is_prepared_by_its_database_and_none_is_run() -> anyhow::Result<()> {
     let server = Sshd::start().await?;

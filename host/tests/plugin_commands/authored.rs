@@ -1,10 +1,11 @@
-//! `waybill plugin new` and `build`: what an author begins with builds and passes as it stands, in each language, and what
-//! cannot be made leaves things as they were.
+//! `waybill plugin new` and `build`: what an author begins with builds, passes and delivers as it stands, in each language, and
+//! what cannot be made leaves things as they were.
 
 use std::process::Output;
 
 use serde_json::Value;
 
+use super::onboarded::delivers;
 use super::stage::{Bench, Tool, fault, wrong};
 
 fn answer(output: &Output) -> anyhow::Result<Value> {
@@ -12,8 +13,8 @@ fn answer(output: &Output) -> anyhow::Result<Value> {
     serde_json::from_slice(&output.stdout).map_err(|error| anyhow::anyhow!("no answer ({error}): {said}"))
 }
 
-/// new → build → test, without a change in between.
-fn begin(language: &str) -> anyhow::Result<()> {
+/// new → build → test → dropped into the partners directory of a host that runs, without a change in between.
+async fn begin(language: &str) -> anyhow::Result<()> {
     let bench = Bench::empty()?;
     let made = bench.author("new", &["--language", language, "--json"])?;
     let document = answer(&made)?;
@@ -36,22 +37,22 @@ fn begin(language: &str) -> anyhow::Result<()> {
     let report = answer(&tested)?;
     assert_eq!((wrong(&report), tested.status.code()), (Vec::new(), Some(0)), "{language}");
     assert_eq!(report.get("passed"), Some(&true.into()));
-    Ok(())
+    delivers(&bench).await
 }
 
-#[test]
-fn plg_07_a_new_bundle_in_rust_builds_and_passes() -> anyhow::Result<()> {
-    begin("rust")
+#[tokio::test]
+async fn plg_07_plg_01_a_new_bundle_in_rust_builds_passes_and_delivers() -> anyhow::Result<()> {
+    begin("rust").await
 }
 
-#[test]
-fn plg_07_a_new_bundle_in_javascript_builds_and_passes() -> anyhow::Result<()> {
-    begin("javascript")
+#[tokio::test]
+async fn plg_07_plg_01_a_new_bundle_in_javascript_builds_passes_and_delivers() -> anyhow::Result<()> {
+    begin("javascript").await
 }
 
-#[test]
-fn plg_07_a_new_bundle_in_python_builds_and_passes() -> anyhow::Result<()> {
-    begin("python")
+#[tokio::test]
+async fn plg_07_plg_01_a_new_bundle_in_python_builds_passes_and_delivers() -> anyhow::Result<()> {
+    begin("python").await
 }
 
 #[test]

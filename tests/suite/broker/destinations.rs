@@ -84,6 +84,69 @@ async fn plg_01_the_newest_manifest_stands_and_the_operators_switch_is_kept() ->
     Ok(())
 }
 
+/// A destination's row, by its columns.
+async fn row(world: &World, id: Uuid) -> anyhow::Result<serde_json::Map<String, serde_json::Value>> {
+    let mut connection = world.login(Role::Reader).await?;
+    let row: serde_json::Value = sqlx::query_scalar("SELECT to_jsonb(one) FROM destinations AS one WHERE id = $1")
+        .bind(id)
+        .fetch_one(&mut connection)
+        .await?;
+    row.as_object().cloned().context("a row is an object")
+}
+
+/// A contract that stays in its row would be held against deliveries of another one; a rule or an address likewise.
+#[tokio::test]
+async fn plg_01_all_that_a_bundle_says_of_a_destination_is_taken_over_and_nothing_else_is_touched() -> anyhow::Result<()>
+{
+    let world = World::new().await?;
+    let digests = |manifest: &str, settings: &str| {
+        json!({ "builder": "b", "destination": "d", "manifest": manifest, "settings": settings, "contract": settings })
+    };
+    let first = JoinedDestination { digests: digests("first", "first"), ..joined(world.tenant, 1) };
+    assert_eq!(join(&world, &first).await?, Joining::Joined);
+    let raised = JoinedDestination {
+        name: "south".to_owned(),
+        revision: 2,
+        manifest: json!({ "revision": 2, "options": { "delimiter": ";" } }),
+        contract: json!({ "publishes_whole": true }),
+        rules: json!({ "most_an_hour": 3 }),
+        digests: digests("second", "second"),
+        endpoint: "Files.Partner.test:2222".to_owned(),
+        ..first.clone()
+    };
+    // Under the same revision: what the operator edited, and what another version of this program reads in the same manifest.
+    let edited = JoinedDestination {
+        name: "west".to_owned(),
+        manifest: json!({ "revision": 2, "options": { "delimiter": ";" }, "read_by": "a newer host" }),
+        contract: json!({ "publishes_whole": true, "collects": false }),
+        rules: json!({}),
+        digests: digests("second", "third"),
+        endpoint: "in.partner.test:22".to_owned(),
+        ..raised.clone()
+    };
+    for next in [raised, edited] {
+        let before = row(&world, first.id).await?;
+        assert_eq!(join(&world, &next).await?, Joining::Joined);
+        let after = row(&world, first.id).await?;
+        let mut expected = before.clone();
+        for (column, value) in [
+            ("name", json!(next.name)),
+            ("revision", json!(next.revision)),
+            ("manifest", next.manifest),
+            ("contract", next.contract),
+            ("rules", next.rules),
+            ("digests", next.digests),
+            ("endpoint", json!(next.endpoint.to_lowercase())),
+            ("updated_at", after.get("updated_at").cloned().context("no time")?),
+        ] {
+            let old = expected.insert(column.to_owned(), value.clone()).context("no such column")?;
+            assert!(old != value || column == "revision", "the test changes no {column}");
+        }
+        assert_eq!(after, expected);
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn plg_01_a_destination_never_changes_hands_and_names_are_unique_in_a_tenant() -> anyhow::Result<()> {
     let world = World::new().await?;

@@ -2,10 +2,12 @@
 //! name, whatever language the partner's engineer chose.
 //!
 //! `delivered` goes the whole way, with real data and a server; `built` compares what a rarer or a wrong setting does;
+//! `reused` replaces a file by agreement;
 //! `wasi` shows what the host answers a runtime that imports it.
 
 mod built;
 mod delivered;
+mod reused;
 mod wasi;
 
 /// The example plugins of one language by their files in `target/plugins`.

@@ -290,6 +290,42 @@ async fn plg_01_what_the_operator_writes_takes_effect_under_the_same_revision() 
     Ok(())
 }
 
+/// Two hosts share a database, and one of them has the newer bundle: the other goes on with the one that it has, and what is
+/// in force stays.
+#[tokio::test]
+async fn plg_01_a_host_with_an_older_manifest_serves_it_and_leaves_the_newer_one_in_force() -> anyhow::Result<()> {
+    let server = Sshd::start().await?;
+    let (house, registrar) = house(&server).await?;
+    let aside = house.partners().join(".older");
+    copy(&acme(&house), &aside)?;
+    edit(&acme(&house), "partner.toml", |text| {
+        format!("{}collects = true\n", text.replace("revision = 1", "revision = 2"))
+    })?;
+    assert_eq!(settled(&registrar).await?, [replaced("acme")]);
+    let row = async || -> anyhow::Result<serde_json::Value> {
+        let row = sqlx::query_scalar("SELECT to_jsonb(one) FROM destinations AS one WHERE id = $1").bind(DESTINATION);
+        Ok(row.fetch_one(&house.admin).await?)
+    };
+    let in_force = row().await?;
+    let contract = serde_json::to_value(&house.registry.bundles()[0].manifest.contract)?;
+    assert_eq!((&in_force["revision"], &in_force["contract"]), (&2.into(), &contract));
+    assert_ne!(serde_json::to_value(&house.bundle.manifest.contract)?, contract, "the new contract is the old one");
+
+    // This host is the other one now: its bundle is of the first revision, with an edit of its operator's.
+    std::fs::remove_dir_all(acme(&house))?;
+    std::fs::rename(&aside, acme(&house))?;
+    edit(&acme(&house), "destinations.toml", |text| text.replace("name = 'acme'", "name = 'acme, older'"))?;
+    assert_eq!(settled(&registrar).await?, [replaced("acme")], "it was refused");
+    let served = house.registry.find(DESTINATION).context("it is not served")?;
+    assert_eq!((served.bundle.manifest.revision, served.destination.name.as_str()), (1, "acme, older"));
+    assert_eq!(row().await?, in_force, "what is in force was changed by an older bundle");
+    let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
+    let job = house.create().await?;
+    house.until(job, Status::Completed).await?;
+    assert_eq!(claimed_with(&house, job).await?, served.destination.digests);
+    Ok(())
+}
+
 #[tokio::test]
 async fn plg_02_a_bundle_refused_for_what_another_holds_is_served_once_that_is_gone() -> anyhow::Result<()> {
     let server = Sshd::start().await?;

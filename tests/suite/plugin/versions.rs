@@ -1,13 +1,17 @@
 //! Two versions of the contract side by side: a bundle that was built for an earlier one goes on delivering, and its two
 //! components need not be of the same one.
 
+use waybill::job::evidence::{Evidence, Receipt};
 use waybill::job::status::Status;
 use waybill::remote::simulated::Behaviour;
 use waybill::store::NewJob;
+use waybill::upkeep::Looked;
 use waybill_tests::house::PlannedQuery;
-use waybill_tests::{Database, House, Plan, Reach, SftpServer};
+use waybill_tests::sftp_server::{Action, When};
+use waybill_tests::{Database, House, Plan, Reach, SftpServer, wait};
 
 use super::fixture::guest;
+use crate::settled::{COMPLETED, ONE_STEP, Silent, agreed, renames};
 
 const MANIFEST: &str = "[names]\nfinal = 'out/*-{key}.csv'\ntemporary = 'out/.{attempt}.part'\n\
     [contract]\npublishes_whole = true\none_name_space = true\nmay_remove_temporaries = true\n\
@@ -58,6 +62,45 @@ async fn plg_01_a_bundle_of_an_earlier_version_of_the_contract_goes_on_deliverin
         ("csv-builder", "earlier-destination"),
     ] {
         assert_eq!(delivered(builder, destination).await?, expected, "{builder}, {destination}");
+    }
+    Ok(())
+}
+
+/// Recovery and reconciler call the same old component, with what it knows and nothing else.
+#[tokio::test]
+async fn plg_01_rec_02_an_outcome_that_an_earlier_version_left_open_is_looked_at_by_it_and_settled() -> anyhow::Result<()> {
+    let contract = format!("{ONE_STEP}\n[[contract.auxiliary]]\nname = '{{final}}.done'");
+    let plan = agreed(&contract);
+    let plan = Plan {
+        manifest: plan.manifest.replace("read_back_mib = 0", "read_back_mib = 1"),
+        builder: "earlier-builder",
+        plugin: "earlier-destination",
+        ..plan
+    };
+    let mut silent = Silent::at(renames(), plan, When::Before, Action::Rename).await?;
+    assert_eq!(silent.taken_over().await?.status, Status::OutcomeUnknown);
+    let seen = async || -> anyhow::Result<Vec<Receipt>> {
+        let evidence = silent.evidence().await?.into_iter();
+        Ok(evidence.filter_map(|one| if let Evidence::Observation(seen) = one { Some(seen) } else { None }).collect())
+    };
+    // Its worker is held before the publish: the file is not there, for recovery's look and for a later one.
+    assert_eq!(silent.looked().await?, [Looked::Open]);
+    let before = seen().await?;
+    silent.gate.open();
+    wait::until("the file", async || Ok(silent.server.read(&silent.name()))).await?;
+    silent.until_receipt().await?;
+    assert_eq!(silent.looked().await?, [Looked::Reconciled(Status::Completed)]);
+    assert_eq!(silent.stands().await?, COMPLETED);
+    let after = seen().await?;
+    let (name, last) = (silent.name(), after.last().cloned().unwrap_or_default());
+    assert!(!before.is_empty() && after.len() > before.len(), "{after:?}");
+    for (seen, found) in [(before.last().cloned().unwrap_or_default(), "absent"), (last, "present")] {
+        // What the plugin says is its own look, in the words of the version that it was built for, and differs in nothing.
+        let reported = seen.reported.clone().unwrap_or_default();
+        let listing = reported.get("listing").cloned().unwrap_or_default();
+        assert_eq!((listing["name"].as_str(), seen.call.as_ref()), (Some(name.as_str()), None), "{seen:?}");
+        assert!(listing["found"].to_string().to_lowercase().contains(found), "{found}: {reported}");
+        assert_eq!(seen.differences, [""; 0], "{reported}");
     }
     Ok(())
 }

@@ -98,6 +98,34 @@ async fn del_06_openssh_links_and_refuses() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
+async fn del_05_a_check_tells_folders_of_answers_sizes_and_times_each_by_itself() -> anyhow::Result<()> {
+    let scratch = ScratchNames::mint(&NamePattern::parse(".{attempt}.part")?, "k.csv")?;
+    let checked = async |behaviour: Behaviour, answers: &[&str]| -> anyhow::Result<_> {
+        let partner = Partner::start(behaviour).await?;
+        partner.server.make_directory("answers")?;
+        partner.server.put("answers/yesterday.txt", "ok")?;
+        let answers: BTreeSet<String> = answers.iter().map(|folder| (*folder).to_owned()).collect();
+        Ok(check(&partner.session().await?, &scratch, &answers, &CancellationToken::new()).await?.seen)
+    };
+    let listed = async |answers: &[&str]| -> anyhow::Result<_> {
+        let seen = checked(Behaviour::default(), answers).await?;
+        Ok(seen.lists_answers.map(|shown| (shown.shown, shown.seen)))
+    };
+    assert_eq!(listed(&[]).await?, None);
+    assert_eq!(listed(&["answers"]).await?, Some((true, "answers: 1 entries".to_owned())));
+    // One that cannot be listed counts, whatever comes after it.
+    for folders in [&["away"][..], &["answers", "away"], &["answers", "away", "zzz"], &[".", "away"]] {
+        let (shown, seen) = listed(folders).await?.unwrap_or_default();
+        assert!(!shown && seen.starts_with("away: "), "{folders:?}: {seen}");
+    }
+    for (sizes, times) in [(true, true), (false, true), (true, false)] {
+        let seen = checked(Behaviour { sizes, times, ..Behaviour::default() }, &[]).await?;
+        assert_eq!((seen.shows.shown, seen.tells_size, seen.tells_time), (true, sizes, times), "{seen:#?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn del_05_a_check_that_is_asked_to_stop_ends_at_its_next_step_and_leaves_nothing() -> anyhow::Result<()> {
     let scratch = ScratchNames::mint(&NamePattern::parse(".{attempt}.part")?, "k.csv")?;
     // The first write is the look's, the second the proof's.

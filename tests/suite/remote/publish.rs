@@ -251,6 +251,76 @@ async fn del_05_a_link_that_is_not_seen_is_unanswered_and_its_temporary_stays() 
     Ok(())
 }
 
+/// The server keeps another size under this name than was written there.
+fn keeps_otherwise(partner: &Partner, name: &'static str, bytes: u64) {
+    partner.server.hook(move |event| {
+        let here = event.when == When::Before && event.action == Action::Stat && event.path.ends_with(name);
+        here.then_some(Fault::ReportSize(bytes))
+    });
+}
+
+#[tokio::test]
+async fn del_03_a_linked_name_of_another_size_is_no_confirmed_publish_and_its_temporary_stays() -> anyhow::Result<()> {
+    let partner = Partner::start(Behaviour::default()).await?;
+    let (session, names, record) = (partner.session().await?, names("k")?, Arc::new(Record::default()));
+    let file = built(&partner.directory, b"content").await?;
+    let writer = writer(&session, &names, &file, PublishForm::Link, &record);
+    writer.send().await?;
+    keeps_otherwise(&partner, "k.csv", 3);
+    let other = writer.publish().await.unwrap_err();
+    assert!(matches!(&other, RemoteError::Unknown { why } if why.contains("shows it with 3 bytes")), "{other:?}");
+    let answers = record.answers();
+    assert!(matches!(&answers[..], [(PublishForm::Link, Answer::Unanswered { .. })]), "{answers:?}");
+    assert!(writer.put("k.csv.done", Vec::new()).await.is_err(), "no trigger for a file that is not whole");
+    assert!(matches!(writer.remove_temporary().await, Err(RemoteError::Forbidden { .. })));
+    assert_eq!(partner.server.read(".attempt-k.part").as_deref(), Some(&b"content"[..]));
+    assert_eq!(partner.server.times_created("k.csv.done"), 0);
+    assert_eq!(writer.outcome(PATIENCE).await.publish, answers.into_iter().next());
+    Ok(())
+}
+
+#[tokio::test]
+async fn del_10_a_file_beside_the_data_that_is_kept_otherwise_is_not_confirmed_and_the_data_waits() -> anyhow::Result<()> {
+    for (shown, told) in [(Some(1), "shows 1 bytes of 2"), (None, "shows no file")] {
+        let partner = Partner::start(Behaviour::default()).await?;
+        let (session, names, record) = (partner.session().await?, names_with_sum("k")?, Arc::new(Record::default()));
+        let file = built(&partner.directory, b"content").await?;
+        let writer = writer(&session, &names, &file, PublishForm::Link, &record);
+        writer.send().await?;
+        match shown {
+            Some(bytes) => keeps_otherwise(&partner, "k.sum", bytes),
+            None => partner.server.set_behaviour(Behaviour::default().collecting(|name| name.ends_with("k.sum"))),
+        }
+        let put = writer.put("k.sum", b"c0".to_vec()).await.unwrap_err();
+        assert!(matches!(&put, RemoteError::Unknown { why } if why.contains(told)), "{put:?}");
+        let early = writer.publish().await.unwrap_err();
+        assert!(matches!(&early, RemoteError::Forbidden { why } if why.contains("k.sum")), "{early:?}");
+        assert_eq!(partner.server.times_created("k.csv"), 0, "{told}");
+        let beside = writer.outcome(PATIENCE).await.put;
+        let [one] = &beside[..] else { panic!("{beside:?}") };
+        assert!(one.name == "k.sum" && matches!(one.answer, Answer::Unanswered { .. }), "{one:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn del_10_a_trigger_that_is_kept_otherwise_is_not_confirmed() -> anyhow::Result<()> {
+    let partner = Partner::start(Behaviour::default()).await?;
+    let (session, names, record) = (partner.session().await?, names("k")?, Arc::new(Record::default()));
+    let file = built(&partner.directory, b"content").await?;
+    let writer = writer(&session, &names, &file, PublishForm::Link, &record);
+    writer.send().await?;
+    writer.publish().await?;
+    keeps_otherwise(&partner, "k.csv.done", 9);
+    let put = writer.put("k.csv.done", Vec::new()).await.unwrap_err();
+    assert!(matches!(&put, RemoteError::Unknown { why } if why.contains("shows 9 bytes of 0")), "{put:?}");
+    let sending = writer.outcome(PATIENCE).await;
+    assert_eq!(sending.publish, Some((PublishForm::Link, Answer::Acknowledged)));
+    let [one] = &sending.put[..] else { panic!("{:?}", sending.put) };
+    assert!(one.trigger && matches!(one.answer, Answer::Unanswered { .. }), "{one:?}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn fen_09_only_what_was_sent_whole_is_published() -> anyhow::Result<()> {
     let partner = Partner::start(Behaviour::default()).await?;

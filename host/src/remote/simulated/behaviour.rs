@@ -63,6 +63,10 @@ pub struct Behaviour {
     pub exclusive_create: bool,
     /// Off: nothing tells a file from a directory, for permissions are optional in version 3.
     pub permissions: bool,
+    /// Off: nothing tells how long a file is, which is optional too.
+    pub sizes: bool,
+    /// Off: nothing tells when a file was changed; optional likewise.
+    pub times: bool,
     /// The most that one READ returns.
     pub read_bytes: u32,
 }
@@ -84,6 +88,8 @@ impl Default for Behaviour {
             capacity_bytes: None,
             exclusive_create: true,
             permissions: true,
+            sizes: true,
+            times: true,
             read_bytes: 261_120,
         }
     }

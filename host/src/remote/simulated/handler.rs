@@ -142,9 +142,10 @@ impl Handler {
             if reported.is_some() {
                 attributes.size = reported;
             }
-            if !self.shared.behaviour().permissions {
-                attributes.permissions = None;
-            }
+            let behaviour = self.shared.behaviour();
+            attributes.permissions = attributes.permissions.filter(|_| behaviour.permissions);
+            attributes.size = attributes.size.filter(|_| behaviour.sizes);
+            attributes.mtime = attributes.mtime.filter(|_| behaviour.times);
             self.shared.took_effect(index);
             self.at(When::After, Action::Stat, &path).await?;
             Ok(attributes)
