@@ -136,7 +136,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Connects, reads the partners directory, and brings the destinations in the database in step with it.
+    /// Connects, reads the partners directory, and serves what of it is compiled already. The rest comes while the host runs: one
+    /// large component must not keep the other partners waiting.
     pub async fn start(config: &Config, shutdown: CancellationToken) -> anyhow::Result<Self> {
         let url = config.database_url()?;
         let worker_connections = u32::try_from(config.worker.concurrency).unwrap_or(u32::MAX).saturating_add(4).min(64);
@@ -149,17 +150,21 @@ impl Host {
         std::fs::create_dir_all(data)
             .with_context(|| format!("the data directory {} cannot be made", data.display()))?;
         let spool = Spool::open(&data.join("spool"))?;
-        let plugins = Plugins::open(&PluginSettings { cache_dir: data.join("compiled") })?;
+        let plugins = Plugins::open(&PluginSettings {
+            most: Some(config.plugins.limits),
+            ..PluginSettings::new(data.join("compiled"))
+        })?;
         let registry = Registry::default();
         let partners = config.directories.partners.clone();
         let register_every = Duration::from_secs(config.plugins.every_seconds);
         let registrar = Registrar::new(worker_pool.clone(), plugins, partners.clone(), registry.clone())
-            .looking_every(register_every);
+            .looking_every(register_every)
+            .until(shutdown.clone());
         // A host may be started while somebody copies a bundle, so what lies there is looked at twice now too.
-        registrar.run_once().await?;
+        registrar.look_once().await?;
         tokio::time::sleep(register_every.min(LONGEST_GAP)).await;
-        let registered = registrar.run_once().await?;
-        let summary = summary(&registry, &registered, &partners);
+        let registered = registrar.look_once().await?;
+        let summary = summary(&registry, &registered, &registrar.uncompiled().await, &partners);
         let name = worker_name();
         let inspector = Inspector::new(registry.clone(), SessionLimits::default());
         let (recovery, reconciler) = upkeep_of(config, &name, &recovery_pool, &reconciler_pool, &inspector);
@@ -219,6 +224,13 @@ impl Host {
         self.summary.clone()
     }
 
+    /// Waits until everything in the partners directory is compiled and served, as far as it is not refused. A host that runs gets
+    /// there by itself.
+    pub async fn serve_all(&self) -> anyhow::Result<()> {
+        self.registrar.run_once().await?;
+        Ok(())
+    }
+
     /// Runs until the shutdown, and after it no longer than the grace. True if nothing was under way at its end.
     pub async fn run(self) -> bool {
         let signal = upkeep::Signal::default();
@@ -268,7 +280,7 @@ fn upkeep_of(
     )
 }
 
-fn summary(registry: &Registry, registered: &[Registered], partners: &Path) -> String {
+fn summary(registry: &Registry, registered: &[Registered], uncompiled: &[String], partners: &Path) -> String {
     let bundles = registry.bundles();
     let partners_of = if bundles.len() == 1 { "partner" } else { "partners" };
     let mut text = format!("serving {} {partners_of} from {}, which is watched:\n", bundles.len(), partners.display());
@@ -283,7 +295,10 @@ fn summary(registry: &Registry, registered: &[Registered], partners: &Path) -> S
             let _ = writeln!(text, "  {why}");
         }
     }
-    if bundles.is_empty() {
+    for bundle in uncompiled {
+        let _ = writeln!(text, "  bundle {bundle} is compiled first, and served once that is done");
+    }
+    if bundles.is_empty() && uncompiled.is_empty() {
         let _ = writeln!(
             text,
             "  nothing can be delivered until a bundle is put there: a directory with partner.toml, builder.wasm, destination.wasm and destinations.toml"

@@ -455,7 +455,7 @@ async fn registrar(
     compiled: &Path,
     registry: &Registry,
 ) -> anyhow::Result<Registrar> {
-    let plugins = Plugins::open(&PluginSettings { cache_dir: compiled.to_owned() })?;
+    let plugins = Plugins::open(&PluginSettings::new(compiled.to_owned()))?;
     Ok(Registrar::new(database.store(Role::Worker).await?, plugins, partners.to_owned(), registry.clone()))
 }
 

@@ -124,8 +124,8 @@ async fn baseline(work: &Work, record: &dyn Record, session: &Session, prepared:
     // The plugin is asked without a way to stop it: from here on a stop request is too late.
     let asked = CancellationToken::new();
     let reader = Reader::new(session.clone(), Arc::clone(&prepared.names), asked.clone());
-    let reported =
-        work.bundle.baseline(&work.destination, &work.job, &prepared.expected.name, reader, &asked).await.ok();
+    let (name, handed) = (&prepared.expected.name, &prepared.handed);
+    let reported = work.bundle.baseline(&work.destination, &work.job, name, reader, handed, &asked).await.ok();
     for difference in reported.iter().flat_map(|reported| differences::of_listing(&seen.look, reported)) {
         tracing::warn!(job = %work.job.id, attempt = %work.job.attempt, difference, "the plugin's baseline differs from the host's");
     }

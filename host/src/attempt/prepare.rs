@@ -136,7 +136,8 @@ async fn list(
 async fn ask_the_plugin(work: &Work, session: &Session, prepared: &Prepared) -> Result<(), End> {
     let reader = Reader::new(session.clone(), Arc::clone(&prepared.names), work.stop.token().clone());
     let name = &prepared.expected.name;
-    let listed = work.bundle.baseline(&work.destination, &work.job, name, reader, work.stop.token()).await;
+    let (destination, stop) = (&work.destination, work.stop.token());
+    let listed = work.bundle.baseline(destination, &work.job, name, reader, &prepared.handed, stop).await;
     listed.map(drop).map_err(|error| match unprepared(work, "listing", error) {
         // The line was cut under it, which is no fault of the plugin's and none of the job's.
         End::Failed { cause, .. } if !session.is_usable() => End::Released(Release::LookFailed { why: cause }),

@@ -21,7 +21,7 @@ impl Serve {
         let Self {} = self;
         let mut config = config;
         let shutdown = CancellationToken::new();
-        // From the beginning: a first start compiles, and may be told to end before it is done.
+        // From the beginning: a start may be told to end before it is done.
         let signals = tokio::spawn(signals(Signals::install()?, shutdown.clone()));
         let private = if embedded { Some(app::start_embedded(&config).await?) } else { None };
         if let Some(private) = &private {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::job::status::Role;
+use crate::plugin::Limits;
 
 /// Everything that `waybill serve` needs to know.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -48,12 +49,27 @@ pub struct Directories {
 pub struct Plugins {
     /// How often the partners directory is looked at. A change takes effect once two looks found it the same.
     pub every_seconds: u64,
+    /// `[plugins.limits]`: the most that a manifest may ask for in its `[limits]`.
+    #[serde(with = "MostLimits")]
+    pub limits: Limits,
 }
 
 impl Default for Plugins {
     fn default() -> Self {
-        Self { every_seconds: 2 }
+        Self { every_seconds: 2, limits: Limits::most() }
     }
+}
+
+/// How `[plugins.limits]` is read: by the keys of a manifest's table, and with other defaults.
+#[derive(Deserialize)]
+#[serde(remote = "Limits", deny_unknown_fields, default = "Limits::most")]
+struct MostLimits {
+    build_seconds: u32,
+    call_seconds: u32,
+    deliver_seconds: u32,
+    memory_mib: u32,
+    output_mib: u32,
+    read_back_mib: u32,
 }
 
 /// `[worker]`
@@ -296,6 +312,14 @@ mod tests {
         let config = Config::parse(Path::new("waybill.toml"), "").unwrap();
         assert_eq!(config, Config::default());
         config.check().unwrap();
+    }
+
+    #[test]
+    fn plg_03_a_most_that_is_not_set_stays_what_it_was() {
+        let config = Config::parse(Path::new("waybill.toml"), "[plugins.limits]\nmemory_mib = 2048\n").unwrap();
+        assert_eq!(config.plugins.limits, Limits { memory_mib: 2048, ..Limits::most() });
+        let error = Config::parse(Path::new("waybill.toml"), "[plugins.limits]\nmemory = 1\n").unwrap_err().to_string();
+        assert!(error.contains("line 2") && error.contains("memory_mib"), "{error}");
     }
 
     #[test]

@@ -116,20 +116,23 @@ impl Bundle {
         Ok(name)
     }
 
-    /// What the plugin sees under the final name. It can look, and nothing else.
+    /// What the plugin sees under the final name. It can look, and nothing else; what it finds may quote what the job's builder
+    /// was handed.
     pub async fn baseline(
         &self,
         destination: &Destination,
         job: &ClaimedJob,
         final_name: &str,
         reader: Reader,
+        handed: &Arc<Handed>,
         stop: &CancellationToken,
     ) -> Result<Listing, CallError> {
         let guest_job = guest_job(destination, job)?;
         let bounds = Bounds { timeout: self.manifest.limits.call(), stop: Some(stop) };
         let world = self.destination_world()?;
         let asked = final_name.to_owned();
-        let (_, listing) = run(self.store(self.state("baseline", destination, job)), bounds, |mut store| async move {
+        let state = self.state("baseline", destination, job).after(handed, reader.names());
+        let (state, listing) = run(self.store(state), bounds, |mut store| async move {
             let outcome = async {
                 let look = store.data_mut().lend(reader)?;
                 world.baseline(&mut store, &guest_job, &asked, look).await
@@ -138,7 +141,7 @@ impl Bundle {
             (store, outcome)
         })
         .await?;
-        let listing = worlds::baseline(listing);
+        let listing = worlds::baseline(&state, listing);
         if listing.at == final_name {
             return Ok(listing);
         }
@@ -162,8 +165,8 @@ impl Bundle {
         let before = worlds::guest_listing(before);
         let bounds = Bounds { timeout: self.manifest.limits.deliver(), stop: None };
         let world = self.destination_world()?;
-        let state = self.state("deliver", destination, job).after(handed);
-        let (state, mut receipt) = run(self.store(state), bounds, |mut store| async move {
+        let state = self.state("deliver", destination, job).after(handed, reader.names());
+        let (state, receipt) = run(self.store(state), bounds, |mut store| async move {
             let outcome = async {
                 let look = store.data_mut().lend(reader)?;
                 let send: Resource<Writer> = store.data_mut().lend(writer)?;
@@ -173,14 +176,10 @@ impl Bundle {
             (store, outcome)
         })
         .await?;
-        state.clean(&mut receipt.extra);
-        if let Some(acknowledgment) = &mut receipt.acknowledgment {
-            state.clean(&mut acknowledgment.extra);
-        }
-        Ok(worlds::receipt(receipt))
+        Ok(worlds::receipt(&state, receipt))
     }
 
-    /// Looks, for recovery, reconciliation and late acknowledgments.
+    /// Looks, for recovery, reconciliation and late acknowledgments. Nobody knows any more what the builder was handed.
     pub async fn observe(
         &self,
         destination: &Destination,
@@ -193,7 +192,7 @@ impl Bundle {
         let before = before.map(worlds::guest_listing);
         let bounds = Bounds { timeout: self.manifest.limits.call(), stop: None };
         let world = self.destination_world()?;
-        let (_, observation) =
+        let (state, observation) =
             run(self.store(self.state("observe", destination, job)), bounds, |mut store| async move {
                 let outcome = async {
                     let look = store.data_mut().lend(reader)?;
@@ -203,7 +202,7 @@ impl Bundle {
                 (store, outcome)
             })
             .await?;
-        Ok(worlds::observation(observation))
+        Ok(worlds::observation(&state, observation))
     }
 
     fn destination_world(&self) -> Result<DestinationWorld, CallError> {

@@ -254,7 +254,7 @@ fn destination(one: WrittenDestination, at: &At<'_>, shared: &Shared<'_>) -> Res
         rules: one.rules,
         queries: queries.keys().cloned().collect(),
         digests,
-        source: Arc::new(Queries::new(one.tenant, queries)),
+        source: Arc::new(Queries::new(one.tenant, queries).within(shared.manifest.limits.build())),
         meter: None,
         ready: None,
     })

@@ -74,6 +74,9 @@ pub enum BundleFault {
     /// What the database has on record of its destinations speaks against it.
     #[error("{what}")]
     OnRecord { what: String },
+    /// The same of a destination's name, which the one that has it may give up.
+    #[error("{what}")]
+    NameTaken { what: String },
 }
 
 /// How a component comes about, where the file is one.

@@ -11,6 +11,7 @@ use super::component::{self, Admitted, ContractVersion, World};
 use super::destinations::{self, Destination, Shared};
 use super::engine;
 use super::error::{BundleFault, PluginError};
+use super::limits::Limits;
 use super::manifest::{self, ComponentFile, Manifest};
 use super::part::Part;
 use super::registry::{Holder, Read, beside, read_component, read_text};
@@ -43,11 +44,16 @@ pub struct ExaminedComponent {
 }
 
 /// Examines every bundle of a partners directory, in the order of their names. What two of them have is the earlier one's, as
-/// on a host that starts now; on one that runs it stays with the one that had it first.
-pub fn examine_all(partners_dir: &Path) -> Result<Vec<Examined>, PluginError> {
+/// on a host that starts now; on one that runs it stays with the one that had it first. `most` is what its operator allows.
+pub fn examine_all(partners_dir: &Path, most: &Limits) -> Result<Vec<Examined>, PluginError> {
     let mut all: Vec<Examined> = Vec::new();
     for directory in bundle_directories(partners_dir)? {
         let mut examined = examine(&directory, true)?;
+        if let Some(manifest) = &examined.manifest
+            && let Ok(text) = read_text(&directory, manifest::FILE)
+        {
+            examined.problems.extend(manifest.within(most, &text).map_err(BundleFault::Document).err());
+        }
         let sound = all.iter().filter(|other| other.problems.is_empty()).filter_map(Examined::holder);
         let taken = examined.holder().and_then(|own| beside(own.partner, own.destinations, sound).err());
         examined.problems.extend(taken);

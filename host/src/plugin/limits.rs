@@ -1,4 +1,5 @@
-//! The `[limits]` table of a manifest: what one call of a plugin may take, and how far a manifest may go.
+//! The `[limits]` table of a manifest: what one call of a plugin may take, how far a manifest may go, and how far an operator lets
+//! it go.
 
 use std::time::Duration;
 
@@ -36,6 +37,22 @@ impl Default for Limits {
             output_mib: 1024,
             // Reading back costs the partner's line as much as sending did.
             read_back_mib: 256,
+        }
+    }
+}
+
+impl Limits {
+    /// The most that a host lets a manifest ask for, where its operator says nothing: one partner's plugin must not take the whole
+    /// of a middling machine.
+    pub const fn most() -> Self {
+        Self {
+            build_seconds: 3600,
+            call_seconds: 600,
+            // 4 GiB at 0.3 MB/s.
+            deliver_seconds: 14_400,
+            memory_mib: 1024,
+            output_mib: 4096,
+            read_back_mib: 4096,
         }
     }
 }

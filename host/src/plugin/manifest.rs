@@ -178,6 +178,19 @@ impl Manifest {
         Ok(())
     }
 
+    /// Refuses a manifest, whose text this is, that asks for more than the operator of a host allows.
+    pub(super) fn within(&self, most: &Limits, text: &str) -> Result<(), DocumentError> {
+        let over = RANGES.into_iter().map(|(name, ..)| (name, self.limits.of(name), most.of(name)));
+        let Some((name, asked, most)) = over.into_iter().find(|(_, asked, most)| asked > most) else { return Ok(()) };
+        let document = Document::parse(FILE, text, true)?;
+        let path = ["limits", name];
+        let default = if document.span(&path).is_some() { "" } else { ", the default," };
+        let what = format!(
+            "[limits] {name} is {asked}{default} and this host allows {most}: ask for less, or have its operator raise {name} in [plugins.limits] of the host's configuration"
+        );
+        Err(document.fault(&path, what))
+    }
+
     fn check_names(&self, document: &Document<'_>) -> Result<(), DocumentError> {
         let NamePatterns { final_name, temporary } = &self.names;
         let text = final_name.to_string();

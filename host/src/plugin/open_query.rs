@@ -1,5 +1,7 @@
 //! The named queries of a destination, as plugins and checks reach them.
 
+use std::time::Duration;
+
 use futures::future::BoxFuture;
 
 use super::destinations::Destination;
@@ -13,16 +15,17 @@ pub trait OpenQuery: Send + Sync {
         parameters: &'a [(String, String)],
     ) -> BoxFuture<'a, Result<Box<dyn Rows>, SourceError>>;
 
-    /// Has each query described by its database, without running it. Rows that no database gives have nothing to try.
-    fn describe(&self) -> BoxFuture<'_, Vec<Described>> {
+    /// Has each query described by its database within this time, without running it. Rows that no database gives have nothing
+    /// to try.
+    fn describe(&self, _within: Duration) -> BoxFuture<'_, Vec<Described>> {
         Box::pin(async { Vec::new() })
     }
 }
 
 impl Destination {
-    /// What the databases say of its queries.
-    pub async fn describe_queries(&self) -> Vec<Described> {
-        self.source.describe().await
+    /// What the databases say of its queries, each within this time.
+    pub async fn describe_queries(&self, within: Duration) -> Vec<Described> {
+        self.source.describe(within).await
     }
 }
 
@@ -35,7 +38,7 @@ impl OpenQuery for Queries {
         Queries::open(self, query, parameters)
     }
 
-    fn describe(&self) -> BoxFuture<'_, Vec<Described>> {
-        Queries::describe(self)
+    fn describe(&self, within: Duration) -> BoxFuture<'_, Vec<Described>> {
+        Queries::describe(self, within)
     }
 }

@@ -21,6 +21,7 @@ use super::destinations::{self, Shared};
 use super::engine;
 use super::error::{BundleError, BundleFault, PluginError};
 use super::files::{self, ReadError};
+use super::limits::Limits;
 use super::manifest::{self, ComponentFile, Manifest};
 use super::part::Part;
 use super::versions::{BuilderWorld, DestinationWorld};
@@ -32,6 +33,14 @@ use crate::job::facts::Sha256;
 pub struct PluginSettings {
     /// Where compiled components are kept: private to this process's user, safe to delete.
     pub cache_dir: PathBuf,
+    /// The most that a manifest may ask for. None for authors, who have no operator.
+    pub most: Option<Limits>,
+}
+
+impl PluginSettings {
+    pub fn new(cache_dir: PathBuf) -> Self {
+        Self { cache_dir, most: None }
+    }
 }
 
 /// Loads bundles. One a process: it owns the engine.
@@ -44,6 +53,7 @@ struct SharedParts {
     engine: Engine,
     cache: Cache,
     compilers: rayon::ThreadPool,
+    most: Option<Limits>,
 }
 
 impl SharedParts {
@@ -67,7 +77,7 @@ impl Plugins {
             .thread_name(|number| format!("plugin-compile-{number}"))
             .build()
             .map_err(PluginError::Compilers)?;
-        Ok(Self { shared: Arc::new(SharedParts { engine, cache, compilers }) })
+        Ok(Self { shared: Arc::new(SharedParts { engine, cache, compilers, most: settings.most }) })
     }
 
     /// Reads one bundle. Compilation takes seconds for JavaScript and Python.
@@ -154,7 +164,11 @@ fn load_bundle(
     compiling: Compiling,
 ) -> Result<Bundle, BundleFault> {
     let name = directory.file_name().and_then(|name| name.to_str()).ok_or(BundleFault::DirectoryName)?;
-    let manifest = Manifest::parse(&read_text(directory, manifest::FILE)?).map_err(BundleFault::Document)?;
+    let text = read_text(directory, manifest::FILE)?;
+    let manifest = Manifest::parse(&text).map_err(BundleFault::Document)?;
+    if let Some(most) = &shared.most {
+        manifest.within(most, &text).map_err(BundleFault::Document)?;
+    }
     if let Some(part) = manifest.part.filter(|_| operated) {
         return Err(BundleFault::OnePart { part });
     }

@@ -38,7 +38,7 @@ impl Opened {
         let own = Own::make()?;
         let cache_dir = options.compiled.clone().unwrap_or_else(|| own.path("compiled"));
         let directory = directory.canonicalize().map_err(|source| failed(directory, source))?;
-        let bundle = Plugins::open(&PluginSettings { cache_dir })?.load_alone(&directory).await;
+        let bundle = Plugins::open(&PluginSettings::new(cache_dir))?.load_alone(&directory).await;
         let bundle = Arc::new(bundle.map_err(RehearsalError::Bundle)?);
         for case in &cases {
             case.suits(&bundle.manifest).map_err(RehearsalError::Case)?;

@@ -13,6 +13,7 @@ mod value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use file::{FileRows, RowsFault};
 use futures::future::BoxFuture;
@@ -66,6 +67,7 @@ pub struct Query {
 #[derive(Debug, Clone)]
 pub struct Queries {
     tenant: Uuid,
+    within: Option<Duration>,
     queries: Arc<BTreeMap<String, Query>>,
 }
 
@@ -103,6 +105,12 @@ pub enum SourceError {
          database admit it"
     )]
     Login { query: String, at: String, why: String },
+    #[error(
+        "the database of the query {query:?} did not say within {} s what it makes of it; see that it answers, and that no other \
+         session holds a lock on the tables",
+        .within.as_secs()
+    )]
+    NotDescribed { query: String, within: Duration },
     #[error("the database refused the query {query:?}: {why}")]
     Refused { query: String, why: String },
     #[error(
@@ -123,7 +131,7 @@ impl SourceError {
         match self {
             Self::Address { .. } | Self::Login { .. } => Some(Remedy::Person),
             Self::Unreachable { .. } | Self::Lost { .. } => Some(Remedy::Reachable),
-            Self::BrokenOff { .. } => Some(Remedy::AnotherAttempt),
+            Self::BrokenOff { .. } | Self::NotDescribed { .. } => Some(Remedy::AnotherAttempt),
             Self::UnknownQuery { .. }
             | Self::NoTenant
             | Self::ManyStatements
@@ -138,7 +146,13 @@ impl SourceError {
 
 impl Queries {
     pub fn new(tenant: Uuid, queries: BTreeMap<String, Query>) -> Self {
-        Self { tenant, queries: Arc::new(queries) }
+        Self { tenant, within: None, queries: Arc::new(queries) }
+    }
+
+    /// A query goes on in its database for no longer than this, whatever becomes of whoever opened it.
+    #[must_use]
+    pub fn within(self, within: Duration) -> Self {
+        Self { within: Some(within), ..self }
     }
 
     /// The names, in order.
@@ -146,14 +160,14 @@ impl Queries {
         self.queries.keys().map(String::as_str)
     }
 
-    /// Has every query prepared and described by its database; none is run. Whatever parameters a query names besides the
-    /// tenant are there.
-    pub fn describe(&self) -> BoxFuture<'_, Vec<Described>> {
+    /// Has every query prepared and described by its database, each within this time; none is run. Whatever parameters a query
+    /// names besides the tenant are there.
+    pub fn describe(&self, within: Duration) -> BoxFuture<'_, Vec<Described>> {
         Box::pin(async move {
             let mut described = Vec::with_capacity(self.queries.len());
             for (name, query) in self.queries.iter() {
                 let columns = match query::bind_nothing(name, &query.sql, self.tenant) {
-                    Ok(bound) => postgres::describe(name, &query.database, &bound).await,
+                    Ok(bound) => postgres::describe(name, &query.database, &bound, within).await,
                     Err(error) => Err(error),
                 };
                 described.push(Described { query: name.clone(), columns });
@@ -178,7 +192,7 @@ impl Queries {
                 return Err(SourceError::TenantIsBound { query: name.to_owned() });
             }
             let bound = query::bind(name, &query.sql, self.tenant, parameters)?;
-            let rows = postgres::open(name, &query.database, bound).await?;
+            let rows = postgres::open(name, &query.database, bound, self.within).await?;
             Ok(Box::new(rows) as Box<dyn Rows>)
         })
     }

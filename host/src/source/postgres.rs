@@ -1,7 +1,8 @@
 //! Streaming a query's rows from PostgreSQL in batches.
 //!
 //! One task owns the connection and fills a short queue; the reader's pace holds it back. When the reader goes away
-//! the task ends and the connection with it.
+//! the task ends and the connection with it. A database that computes and sends nothing would notice that only at its end: so it
+//! is told to look for it, and is given a time after which it ends the query in any case.
 //!
 //! In memory lie at most three batches a query: one that is read, one that waits, one that is handed over. A batch is closed at 1 MiB and a
 //! row has at most 16 MiB, so that is 3 MiB where rows are small, and 51 MiB at the very worst. Beside it stands the one row that the
@@ -30,6 +31,10 @@ const BATCH_BYTES: usize = 1 << 20;
 const ROW_BYTES: usize = 16 << 20;
 const QUEUED_BATCHES: usize = 1;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// What the database has beyond the time of whoever asks, whose own end says more.
+const BEYOND: Duration = Duration::from_secs(5);
+/// How often the database looks whether a connection that it computes for is still there.
+const STILL_THERE: Duration = Duration::from_secs(2);
 
 /// Everything comes as UTF-8. A database with the encoding `SQL_ASCII` does not know what its texts are, and fails the
 /// whole query at the first that is not UTF-8; taken as they are stored, the row and the column can be named.
@@ -78,10 +83,15 @@ impl Rows for PostgresRows {
     }
 }
 
-/// Connects, describes the result, and starts to read.
-pub(super) async fn open(query: &str, database: &Database, bound: Bound) -> Result<PostgresRows, SourceError> {
+/// Connects, describes the result, and starts to read. `within`: the longest that anybody waits for its end.
+pub(super) async fn open(
+    query: &str,
+    database: &Database,
+    bound: Bound,
+    within: Option<Duration>,
+) -> Result<PostgresRows, SourceError> {
     let query = query.to_owned();
-    let (connection, statement) = prepare(&query, database, &bound).await?;
+    let (connection, statement) = prepare(&query, database, &bound, within).await?;
     let (columns, readings) = described(&query, &statement)?;
     let (sender, batches) = mpsc::channel(QUEUED_BATCHES);
     let reader = tokio::spawn(read(query.clone(), connection, statement, bound.values, readings, sender));
@@ -89,8 +99,15 @@ pub(super) async fn open(query: &str, database: &Database, bound: Bound) -> Resu
 }
 
 /// Connects and describes the result. The query is not run.
-pub(super) async fn describe(query: &str, database: &Database, bound: &Bound) -> Result<Vec<Column>, SourceError> {
-    let (connection, statement) = prepare(query, database, bound).await?;
+pub(super) async fn describe(
+    query: &str,
+    database: &Database,
+    bound: &Bound,
+    within: Duration,
+) -> Result<Vec<Column>, SourceError> {
+    let prepared = tokio::time::timeout(within, prepare(query, database, bound, Some(within))).await;
+    let (connection, statement) =
+        prepared.map_err(|_| SourceError::NotDescribed { query: query.to_owned(), within })??;
     let (columns, _) = described(query, &statement)?;
     // What it said is known; a goodbye that fails changes nothing of it.
     if let Err(error) = connection.close().await {
@@ -99,7 +116,12 @@ pub(super) async fn describe(query: &str, database: &Database, bound: &Bound) ->
     Ok(columns)
 }
 
-async fn prepare(query: &str, database: &Database, bound: &Bound) -> Result<(PgConnection, PgStatement), SourceError> {
+async fn prepare(
+    query: &str,
+    database: &Database,
+    bound: &Bound,
+    within: Option<Duration>,
+) -> Result<(PgConnection, PgStatement), SourceError> {
     let query = query.to_owned();
     let options = options(&query, database)?;
     let at = place(&options);
@@ -110,12 +132,29 @@ async fn prepare(query: &str, database: &Database, bound: &Bound) -> Result<(PgC
         Err(_) => return Err(unreachable(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()))),
     };
     (&mut connection).execute(AS_STORED).await.map_err(|error| unreachable(error.to_string()))?;
+    if let Some(within) = within {
+        let bounded = (&mut connection).execute(at_most("statement_timeout", within + BEYOND)).await;
+        bounded.map_err(|error| unreachable(error.to_string()))?;
+    }
+    // PostgreSQL has it since version 14, and refuses it on systems that cannot tell.
+    if let Err(error) = (&mut connection).execute(at_most("client_connection_check_interval", STILL_THERE)).await {
+        tracing::debug!(query, %error, "the database cannot look whether its client is still there");
+    }
     let text = sqlx::postgres::PgTypeInfo::with_name("TEXT");
     let types = vec![text; bound.values.len()];
     let sql = AssertSqlSafe(bound.sql.as_str()).into_sql_str();
     let prepared = (&mut connection).prepare_with(sql, &types).await;
     let statement = prepared.map_err(|error| unprepared(&query, &bound.sql, &error))?;
     Ok((connection, statement))
+}
+
+/// Sets a time of the session where the database's own is longer, or none: an operator may have given the login a shorter one.
+fn at_most(setting: &'static str, time: Duration) -> AssertSqlSafe<String> {
+    let milliseconds = time.as_millis();
+    AssertSqlSafe(format!(
+        "SELECT set_config(name, '{milliseconds}', false) FROM pg_settings \
+         WHERE name = '{setting}' AND (setting = '0' OR setting::bigint > {milliseconds})"
+    ))
 }
 
 fn options(query: &str, database: &Database) -> Result<PgConnectOptions, SourceError> {

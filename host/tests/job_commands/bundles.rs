@@ -128,7 +128,8 @@ async fn plg_01_a_host_that_is_told_to_end_while_it_compiles_ends_in_good_order(
     let output = tokio::task::spawn_blocking(move || serving.wait_with_output()).await??;
     reached?;
     let said = String::from_utf8(output.stdout)?;
-    assert_eq!((output.status.code(), said.as_str()), (Some(0), "stopped before it was ready; nothing is under way\n"));
+    assert!(said.contains("bundle acme is compiled first, and served once that is done"), "{said}");
+    assert!(output.status.success() && said.ends_with("stopped; nothing is under way\n"), "{said}");
     drop(turn);
     Ok(())
 }

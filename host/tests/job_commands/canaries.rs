@@ -19,6 +19,8 @@ use crate::partners::waybill;
 const TELLING: Uuid = Uuid::from_u128(0xde57_0002);
 /// The third one's.
 const DUMPING: Uuid = Uuid::from_u128(0xde57_0003);
+/// The fourth one's.
+const QUOTING: Uuid = Uuid::from_u128(0xde57_0004);
 const URL_PASSWORD: &str = "canary-url-4711";
 const PERSON: &str = "Canary Quillfeather";
 const ADDRESS: &str = "canary.quillfeather@example.com";
@@ -81,19 +83,25 @@ fn telling(house: &House, server: &Sshd) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The third bundle: its destination reports all that it was told, and its place is a bucket.
-fn dumping(house: &House, store: &ObjectStore) -> anyhow::Result<()> {
-    let (acme, other) = (house.partners().join("acme"), house.partners().join("dumping"));
+/// A bundle whose destination misbehaves so, and whose place is a bucket.
+fn misbehaving(
+    house: &House,
+    store: &ObjectStore,
+    name: &str,
+    destination: Uuid,
+    settings: &str,
+) -> anyhow::Result<()> {
+    let (acme, other) = (house.partners().join("acme"), house.partners().join(name));
     std::fs::create_dir(&other)?;
     std::fs::copy(acme.join("builder.wasm"), other.join("builder.wasm"))?;
     std::fs::copy(plugins()?.join("misbehaving-destination.wasm"), other.join("destination.wasm"))?;
     let manifest = std::fs::read_to_string(acme.join("partner.toml"))?;
-    std::fs::write(other.join("partner.toml"), manifest.replace("'acme'", "'dumping'"))?;
+    std::fs::write(other.join("partner.toml"), manifest.replace("'acme'", &format!("'{name}'")))?;
     std::fs::write(
         other.join("destinations.toml"),
         format!(
-            "[[destination]]\nid = '{DUMPING}'\nname = 'dumping'\ntenant = '{TENANT}'\n{}\n\
-             settings = {{ behaviour = 'dump', query = 'rows', name = 'contacts-{{key}}.csv' }}\n\
+            "[[destination]]\nid = '{destination}'\nname = '{name}'\ntenant = '{TENANT}'\n{}\n\
+             settings = {{ {settings}, query = 'rows', name = 'contacts-{{key}}.csv' }}\n\
              [destination.queries.rows]\nurl_env = 'CRM_URL'\nsql = 'select name, email from crm.contacts where tenant_id = :tenant::uuid'\n",
             store.place()
         ),
@@ -152,16 +160,20 @@ async fn plg_08_planted_secrets_and_personal_data_are_in_nothing_that_comes_out(
     std::fs::write(&destinations, text.replace(&inline, "url_env = 'CRM_URL'"))?;
     telling(&house, &keyed)?;
     let bucket = ObjectStore::start().await?;
-    dumping(&house, &bucket)?;
+    // The third bundle reports all that it was told, and the fourth a row's values wherever it can.
+    misbehaving(&house, &bucket, "dumping", DUMPING, "behaviour = 'dump'")?;
+    let quoted = format!("behaviour = 'quote', message = 'they have {PERSON} of {ADDRESS}'");
+    misbehaving(&house, &bucket, "quoting", QUOTING, &quoted)?;
 
     let serving = Serving::start(&house, directory.path())?;
     // Once it is joined, jobs can name it.
-    for other in [TELLING, DUMPING] {
+    for other in [TELLING, DUMPING, QUOTING] {
         wait::until("the other bundles to be served", async || Ok(store::destination_state(&house.api, other).await?))
             .await?;
     }
     let (delivered, told) = (create(&house, DESTINATION).await?, create(&house, TELLING).await?);
-    let dumped = create(&house, DUMPING).await?;
+    let (dumped, quoted) = (create(&house, DUMPING).await?, create(&house, QUOTING).await?);
+    house.until(quoted, Status::Completed).await?;
     house.until(dumped, Status::Completed).await?;
     house.until(delivered, Status::Completed).await?;
     house.until(told, Status::Failed).await?;
@@ -182,6 +194,8 @@ async fn plg_08_planted_secrets_and_personal_data_are_in_nothing_that_comes_out(
         &["job", "explain", &told.to_string()],
         &["job", "show", &dumped.to_string()],
         &["job", "explain", &dumped.to_string()],
+        &["job", "show", &quoted.to_string()],
+        &["job", "explain", &quoted.to_string()],
         &["job", "list"],
     ] {
         for format in [&[][..], &["--json"]] {
@@ -196,6 +210,7 @@ async fn plg_08_planted_secrets_and_personal_data_are_in_nothing_that_comes_out(
     for said in [&log, &database, &printed] {
         assert!(said.contains("the first row holds (a value) and (a value)"), "{said}");
     }
+    assert!(database.contains("they have (a value) of (a value)") && log.contains("they have (a value)"), "{log}");
     // All that a plugin is told of its job and its destination is among it.
     let dump = database.lines().find(|line| line.contains("Job {"));
     for told in ["behaviour", "dump", "contacts-{key}.csv", &dumped.simple().to_string()] {

@@ -21,6 +21,7 @@
 //! | `lie-acknowledgment`, `lie-own-acknowledgment` | reports an acceptance of the delivery key `another-key`, or of its own, in the file `answers/KEY.txt` |
 //! | `name-escapes` | the final name is the setting `name` (`../x`), as it stands |
 //! | `name-unstable` | the final name differs from attempt to attempt: it names the attempt |
+//! | `quote` | does well, and puts the setting `message` into every text that it reports, from `deliver` on; in `baseline` into all but the name |
 //! | `flood-report` | reports 20,000 remarks of 1 KiB each |
 //! | `dump` | reports all that it was told of its job, settings and all, as remarks named `job` |
 //! | `script` | in `deliver`: the calls of the setting `script`, `script.rs` |
@@ -52,6 +53,7 @@ impl Destination for Misbehaving {
         Ok(match behaviour(job) {
             "read-outside" => Listing { extra: reach_outside(look), ..listing },
             "flood-report" => Listing { extra: flood(), ..listing },
+            "quote" => Listing { found: Found::NotVisible(message(job)), extra: vec![remark(job)], ..listing },
             _ => told(job, None, listing),
         })
     }
@@ -81,6 +83,7 @@ impl Destination for Misbehaving {
             "lie-auxiliary" => Receipt { auxiliary: vec![format!("{}.done", expected.name)], ..receipt },
             "flood-report" => Receipt { extra: flood(), ..receipt },
             "dump" => Receipt { extra: dump(job), ..receipt },
+            "quote" => quote(job),
             _ => receipt,
         })
     }
@@ -219,6 +222,38 @@ fn acknowledgment(job: &Job) -> Option<Acknowledgment> {
         says: "accepted".to_owned(),
         extra: vec![],
     })
+}
+
+/// A receipt that says the message in every text that it has.
+fn quote(job: &Job) -> Receipt {
+    let entry = Entry { name: message(job), kind: message(job), bytes: None, modified: None };
+    let acknowledgment = Acknowledgment {
+        name: message(job),
+        delivery_key: message(job),
+        attempt: Some(message(job)),
+        sha256: None,
+        says: message(job),
+        extra: vec![remark(job)],
+    };
+    Receipt {
+        listing: Some(Listing {
+            name: message(job),
+            found: Found::Present(entry),
+            sha256: None,
+            extra: vec![remark(job)],
+        }),
+        acknowledgment: Some(acknowledgment),
+        auxiliary: vec![message(job)],
+        extra: vec![remark(job)],
+    }
+}
+
+fn message(job: &Job) -> String {
+    job.setting_or("message", "as the settings asked").to_owned()
+}
+
+fn remark(job: &Job) -> Setting {
+    Setting { name: message(job), value: message(job) }
 }
 
 /// Tries every way of looking at names that no manifest declares, and reports each that was answered.

@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use waybill::job::evidence::{Answer, PublishForm};
 use waybill::job::facts::{FileFacts, Found};
-use waybill::plugin::{Bundle, CallError, Destination, Reported};
+use waybill::plugin::{Built, Bundle, CallError, Destination, OpenQuery, Reported};
 use waybill::remote::{
     Fence, FenceRefused, Journal, Licence, Names, Reader, Sending, Session, SessionLimits, Writer, WriterParts,
 };
+use waybill::source::{Column, Rows, SourceError, Value};
 use waybill_tests::sftp_server::{Action, Behaviour, Fault, SftpServer, When};
 use waybill_tests::ssh;
 
@@ -98,17 +100,24 @@ impl Rehearsal {
         &self,
         settings: &[(&str, &str)],
     ) -> anyhow::Result<(Result<Reported, CallError>, Sending, Arc<Record>)> {
-        let destination = self.destination(settings);
-        let job = job(&destination);
         let built = self.partners.build(&self.bundle, &self.destination(&[])).await?;
+        self.report_on(&self.destination(settings), built).await
+    }
+
+    async fn report_on(
+        &self,
+        destination: &Destination,
+        built: Built,
+    ) -> anyhow::Result<(Result<Reported, CallError>, Sending, Arc<Record>)> {
+        let job = job(destination);
         let session = self.session().await?;
-        let reader = self.reader(&session, &destination)?;
+        let reader = self.reader(&session, destination)?;
         let stop = CancellationToken::new();
-        let before = self.bundle.baseline(&destination, &job, FINAL, reader.clone(), &stop).await?;
+        let before = self.bundle.baseline(destination, &job, FINAL, reader.clone(), &built.handed, &stop).await?;
         let record = Arc::new(Record::default());
         let writer = Writer::new(WriterParts {
             session,
-            names: self.names(&destination)?,
+            names: self.names(destination)?,
             file: built.file.clone(),
             licence: Licence { form: PublishForm::Link, overwrite_agreed: false, baseline_showed_file: false },
             listing_hidden: false,
@@ -118,7 +127,7 @@ impl Rehearsal {
         });
         let expected = FileFacts { name: FINAL.to_owned(), bytes: built.file.bytes(), sha256: built.file.sha256() };
         let reported =
-            self.bundle.deliver(&destination, &job, &expected, &before, reader, writer.clone(), &built.handed).await;
+            self.bundle.deliver(destination, &job, &expected, &before, reader, writer.clone(), &built.handed).await;
         let sending = writer.outcome(Duration::from_secs(10)).await;
         Ok((reported, sending, record))
     }
@@ -147,7 +156,8 @@ async fn plg_04_naming_listing_and_observing_write_nothing_and_reach_only_declar
             let error = bundle.observe(&destination, &job, &expected, None, reader).await.unwrap_err();
             assert!(matches!(error, CallError::Limit { .. }), "20 MiB of remarks: {error:?}");
         } else {
-            let listing = bundle.baseline(&destination, &job, FINAL, reader.clone(), &stop).await?;
+            let handed = Arc::default();
+            let listing = bundle.baseline(&destination, &job, FINAL, reader.clone(), &handed, &stop).await?;
             assert_eq!(listing.found, Found::Absent, "{behaviour}");
             let reported = bundle.observe(&destination, &job, &expected, Some(&listing), reader).await?;
             let reached: Vec<_> = reported.extra.iter().filter(|(name, _)| name == "reached").collect();
@@ -233,6 +243,75 @@ async fn plg_08_what_a_partner_answers_is_kept_without_what_the_builder_was_hand
 }
 
 #[tokio::test]
+async fn plg_08_every_text_of_a_report_is_kept_without_what_the_builder_was_handed() -> anyhow::Result<()> {
+    const SAID: &str = "contact 2";
+    const KEPT: &str = "(a value)";
+    let rehearsal = Rehearsal::start("").await?;
+    let quoting = [("behaviour", "quote"), ("message", SAID)];
+    let (reported, ..) = rehearsal.report(&quoting).await?;
+    let told = serde_json::to_value(reported?)?;
+    let listing =
+        json!({ "at": KEPT, "found": "present", "name": KEPT, "kind": KEPT, "bytes": null, "modified": null });
+    let acknowledgment = json!({
+        "name": KEPT, "delivery_key": KEPT, "attempt": KEPT, "says": KEPT, "extra": [[KEPT, KEPT]],
+    });
+    let whole = json!({
+        "listing": listing, "acknowledgment": acknowledgment, "auxiliary": [KEPT], "extra": [[KEPT, KEPT]],
+    });
+    assert_eq!(told, whole);
+
+    let destination = rehearsal.destination(&quoting);
+    let built = rehearsal.partners.build(&rehearsal.bundle, &rehearsal.destination(&[])).await?;
+    let reader = rehearsal.reader(&rehearsal.session().await?, &destination)?;
+    let stop = CancellationToken::new();
+    let listing =
+        rehearsal.bundle.baseline(&destination, &job(&destination), FINAL, reader, &built.handed, &stop).await?;
+    assert_eq!((listing.at.as_str(), listing.found), (FINAL, Found::NotVisible { why: KEPT.to_owned() }));
+    Ok(())
+}
+
+/// A row that holds what the host itself says.
+struct OneRow(&'static str);
+
+impl OpenQuery for OneRow {
+    fn open<'a>(&'a self, _: &'a str, _: &'a [(String, String)]) -> BoxFuture<'a, Result<Box<dyn Rows>, SourceError>> {
+        let columns = vec![Column { name: "name".to_owned(), of: "text".to_owned() }];
+        let rows = Listed { columns, row: Some(vec![Value::Text(self.0.to_owned())]) };
+        Box::pin(async move { Ok(Box::new(rows) as Box<dyn Rows>) })
+    }
+}
+
+struct Listed {
+    columns: Vec<Column>,
+    row: Option<Vec<Value>>,
+}
+
+impl Rows for Listed {
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn next(&mut self, _: u32) -> BoxFuture<'_, Result<Vec<Vec<Value>>, SourceError>> {
+        let rows = self.row.take().into_iter().collect();
+        Box::pin(async move { Ok(rows) })
+    }
+}
+
+#[tokio::test]
+async fn plg_08_a_name_of_the_hosts_own_stays_exact_although_a_row_holds_a_part_of_it() -> anyhow::Result<()> {
+    for (row, message) in [(FINAL, FINAL), ("contacts", FINAL), ("accepted", "accepted")] {
+        let rehearsal = Rehearsal::start("").await?;
+        let destination = rehearsal.destination(&[("behaviour", "quote"), ("message", message)]);
+        let one = super::fixture::destination(&rehearsal.bundle, &[], OneRow(row));
+        let built = rehearsal.partners.build(&rehearsal.bundle, &one).await?;
+        let reported = rehearsal.report_on(&destination, built).await?.0?;
+        assert_eq!(reported.listing.map(|listing| listing.at).as_deref(), Some(message), "{row}");
+        assert_eq!(reported.acknowledgment.map(|told| told.says).as_deref(), Some(message), "{row}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn del_10_a_plugin_is_told_the_names_of_the_files_beside_its_own() -> anyhow::Result<()> {
     let rehearsal = Rehearsal::start(
         "[[contract.auxiliary]]\nname = '{final}.done'\n[[contract.auxiliary]]\nname = 'sums/{key}.sum'\n",
@@ -288,11 +367,11 @@ async fn plg_03_a_server_that_does_not_answer_is_bounded_and_a_stop_request_ends
     let session = rehearsal.session().await?;
     rehearsal.server.always(When::Before, Action::Stat, Fault::Hang);
     let reader = rehearsal.reader(&session, &destination)?;
-    let stop = CancellationToken::new();
-    let ended = rehearsal.bundle.baseline(&destination, &job, FINAL, reader.clone(), &stop).await;
+    let (stop, handed) = (CancellationToken::new(), Arc::default());
+    let ended = rehearsal.bundle.baseline(&destination, &job, FINAL, reader.clone(), &handed, &stop).await;
     assert_eq!(ended, Err(CallError::TimedOut { seconds: 1 }));
     stop.cancel();
-    let ended = rehearsal.bundle.baseline(&destination, &job, FINAL, reader, &stop).await;
+    let ended = rehearsal.bundle.baseline(&destination, &job, FINAL, reader, &handed, &stop).await;
     assert_eq!(ended, Err(CallError::Stopped));
     rehearsal.assert_nothing_was_written();
     Ok(())

@@ -39,7 +39,7 @@ impl Partners {
 
     fn over(directory: tempfile::TempDir, cache_dir: PathBuf) -> anyhow::Result<Self> {
         std::fs::create_dir(directory.path().join("partners"))?;
-        let plugins = Plugins::open(&PluginSettings { cache_dir })?;
+        let plugins = Plugins::open(&PluginSettings::new(cache_dir))?;
         let spool = Spool::open(&directory.path().join("spool"))?;
         Ok(Self { directory, plugins, spool })
     }

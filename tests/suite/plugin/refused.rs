@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use anyhow::Context as _;
 use waybill::job::status::Role;
-use waybill::plugin::{PluginSettings, Plugins, Registry};
+use waybill::plugin::{Limits, PluginSettings, Plugins, Registry};
 use waybill::upkeep::{Registered, Registrar};
 use waybill_tests::Database;
 use waybill_tests::house::{compiled, compiling};
@@ -12,7 +13,7 @@ use super::fixture::{HOST_KEY, Partners, destination_of, guest, manifest};
 
 /// A registrar over this directory, and what it serves.
 async fn registrar(database: &Database, partners: &Path) -> anyhow::Result<(Registrar, Registry)> {
-    let plugins = Plugins::open(&PluginSettings { cache_dir: compiled() })?;
+    let plugins = Plugins::open(&PluginSettings::new(compiled()))?;
     let registry = Registry::default();
     let pool = database.store(Role::Worker).await?;
     Ok((Registrar::new(pool, plugins, partners.to_owned(), registry.clone()), registry))
@@ -50,6 +51,30 @@ pub(super) fn patched(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
         bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
     }
     bytes
+}
+
+#[tokio::test]
+async fn plg_03_a_manifest_that_asks_for_more_than_the_operator_allows_is_refused() -> anyhow::Result<()> {
+    let partners = Partners::new()?;
+    let load = async |most: Limits| {
+        let settings = PluginSettings { most: Some(most), ..PluginSettings::new(partners.cache()) };
+        anyhow::Ok(Plugins::open(&settings)?.load_one(&partners.path().join("bad")).await)
+    };
+    partners.bundle("bad", "misbehaving-builder", "misbehaving-destination", "[limits]\nmemory_mib = 2048\n")?;
+    for (most, parts) in [
+        (Limits::most(), ["line 6", "memory_mib is 2048 and this host allows 1024", "[plugins.limits]"]),
+        (
+            Limits { build_seconds: 60, memory_mib: 4096, ..Limits::most() },
+            ["line 5", "build_seconds is 900, the default, and this host allows 60", "ask for less"],
+        ),
+    ] {
+        let sentence = load(most).await?.err().context("it was loaded")?.to_string();
+        for part in parts {
+            assert!(sentence.contains(part), "{sentence}");
+        }
+    }
+    load(Limits { memory_mib: 2048, ..Limits::most() }).await??;
+    Ok(())
 }
 
 #[tokio::test]

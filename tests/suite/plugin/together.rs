@@ -10,7 +10,7 @@ use uuid::Uuid;
 use waybill::app::Host;
 use waybill::config::Config;
 use waybill::job::status::{Role, Status};
-use waybill::plugin::{PluginSettings, Plugins};
+use waybill::plugin::{PluginSettings, Plugins, Registry};
 use waybill::store;
 use waybill::upkeep::{Registered, Registrar};
 use waybill_tests::house::{DESTINATION, plugins};
@@ -56,7 +56,7 @@ async fn plg_01_while_a_version_is_compiled_the_old_one_delivers_and_others_come
     let (house, _) = house(&server).await?;
     let directory = tempfile::tempdir()?;
     let cache_dir = directory.path().canonicalize()?.join("compiled");
-    let compiler = Plugins::open(&PluginSettings { cache_dir: cache_dir.clone() })?;
+    let compiler = Plugins::open(&PluginSettings::new(cache_dir.clone()))?;
     let pool = house.database.store(Role::Worker).await?;
     let registrar = Registrar::new(pool, compiler, house.partners(), house.registry.clone())
         .looking_every(Duration::from_millis(20));
@@ -211,7 +211,7 @@ async fn plg_01_bundles_that_change_names_all_at_once_are_served_under_the_new_o
 }
 
 #[tokio::test]
-async fn plg_01_a_graceful_stop_does_not_wait_for_a_registrar_that_hangs() -> anyhow::Result<()> {
+async fn plg_01_a_graceful_stop_does_not_wait_for_a_compiler() -> anyhow::Result<()> {
     let server = Sshd::start().await?;
     let (house, _) = house(&server).await?;
     let directory = tempfile::tempdir()?;
@@ -220,7 +220,8 @@ async fn plg_01_a_graceful_stop_does_not_wait_for_a_registrar_that_hangs() -> an
     config.directories.partners = directory.path().join("partners");
     config.directories.data = directory.path().join("data");
     config.plugins.every_seconds = 1;
-    config.worker.shutdown_seconds = 1;
+    // Longer than the test waits.
+    config.worker.shutdown_seconds = 3600;
     std::fs::create_dir(&config.directories.partners)?;
     let shutdown = tokio_util::sync::CancellationToken::new();
     let host = Host::start(&config, shutdown.clone()).await?;
@@ -238,6 +239,77 @@ async fn plg_01_a_graceful_stop_does_not_wait_for_a_registrar_that_hangs() -> an
     let (ended, told) = bounded.await.context("the host waits for its compiler")?;
     let ((), turn) = told?;
     drop(turn);
-    assert!(!ended, "it said that nothing was under way");
+    assert!(ended, "it said that something was under way");
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_01_a_host_starts_without_what_is_not_compiled_and_serves_it_when_it_is() -> anyhow::Result<()> {
+    let server = Sshd::start().await?;
+    let (house, _) = house(&server).await?;
+    let directory = tempfile::tempdir()?;
+    let mut config = Config::default();
+    config.database.url = Some(house.database.url());
+    config.directories.partners = house.partners();
+    config.directories.data = directory.path().join("data");
+    config.plugins.every_seconds = 1;
+    let compiled = config.directories.data.join("compiled");
+    std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700).recursive(true).create(&compiled)?;
+    let turn = std::fs::File::create(compiled.join("lock"))?;
+    turn.lock()?;
+    let shutdown = tokio_util::sync::CancellationToken::new();
+    let starting = tokio::time::timeout(wait::BOUND, Host::start(&config, shutdown.clone()));
+    let host = starting.await.context("the start waits for a compiler")??;
+    let summary = host.summary();
+    assert!(summary.contains("serving 0 partners") && summary.contains("bundle acme is compiled first"), "{summary}");
+    let told = async {
+        let job = house.create().await?;
+        drop(turn);
+        let completed = house.until(job, Status::Completed).await;
+        shutdown.cancel();
+        completed
+    };
+    let (ended, told) = tokio::join!(host.run(), told);
+    told?;
+    assert!(ended, "something was under way");
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_01_a_compile_is_not_waited_for_once_its_bundle_is_gone() -> anyhow::Result<()> {
+    let server = Sshd::start().await?;
+    let (house, _) = house(&server).await?;
+    let cache = tempfile::tempdir()?;
+    let compiler = Plugins::open(&PluginSettings::new(cache.path().join("compiled")))?;
+    let turn = std::fs::File::create(cache.path().join("compiled/lock"))?;
+    turn.lock()?;
+    let pool = house.database.store(Role::Worker).await?;
+    let registrar =
+        Registrar::new(pool, compiler, house.partners(), Registry::default()).looking_every(Duration::from_millis(20));
+    assert_eq!(registrar.run_once().await?, []);
+    let gone = async {
+        opened(&cache.path().canonicalize()?.join("compiled/lock"), 2).await?;
+        anyhow::Ok(std::fs::remove_dir_all(acme(&house))?)
+    };
+    let both = async { tokio::join!(registrar.run_once(), gone) };
+    let (changes, gone) = tokio::time::timeout(wait::BOUND, both).await.context("the compile is waited for")?;
+    gone?;
+    assert_eq!((changes?, registrar.uncompiled().await), (Vec::new(), Vec::new()));
+    drop(turn);
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_02_a_bundle_refused_for_a_destinations_name_is_served_once_that_is_given_up() -> anyhow::Result<()> {
+    let server = Sshd::start().await?;
+    let (house, registrar) = house(&server).await?;
+    another(&house, "beta", OTHER)?;
+    edit(&house.partners().join("beta"), "destinations.toml", |text| text.replace("'beta'", "'acme'"))?;
+    let changes = settled(&registrar).await?;
+    let [Registered::Refused { bundle, why, serving: false }] = changes.as_slice() else { panic!("{changes:?}") };
+    assert!(bundle == "beta" && why.contains("another destination named \"acme\""), "{why}");
+    assert_eq!(registrar.run_once().await?, [], "told again and again");
+    edit(&acme(&house), "destinations.toml", |text| text.replace("'acme'", "'acme, moved'"))?;
+    assert_eq!(settled(&registrar).await?, [replaced("acme"), added("beta")]);
     Ok(())
 }

@@ -1,10 +1,14 @@
 //! Rows on their way: in order, in bounded batches, and ended with their reader. And how the database's refusals read.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use sqlx::Executor as _;
-use waybill::source::Value;
+use waybill::job::remedy::Remedy;
+use waybill::source::{Database as Place, Queries, Query, Value};
 use waybill_tests::{Database, wait};
 
-use super::{open, refusal};
+use super::{TENANT, open, queries, refusal};
 
 #[tokio::test]
 async fn source_rows_come_in_order_and_in_bounded_batches() -> anyhow::Result<()> {
@@ -78,6 +82,58 @@ async fn source_letting_go_of_the_rows_ends_the_query() -> anyhow::Result<()> {
     assert_eq!(count().await?, 1);
     drop(rows);
     wait::until("the query's connection to end", async || Ok((count().await? == 0).then_some(()))).await
+}
+
+#[tokio::test]
+async fn source_letting_go_ends_a_query_that_computes_and_sends_nothing() -> anyhow::Result<()> {
+    let database = Database::fresh().await?;
+    let admin = database.admin().await?;
+    let running = async || -> anyhow::Result<i64> {
+        let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'select pg_sleep%' AND state = 'active'";
+        Ok(sqlx::query_scalar(sql).fetch_one(&admin).await?)
+    };
+    let rows = open(&database, "select pg_sleep(3600)::text as n where :tenant is not null").await?;
+    wait::until("the query to run", async || Ok((running().await? == 1).then_some(()))).await?;
+    drop(rows);
+    wait::until("the query to end", async || Ok((running().await? == 0).then_some(()))).await
+}
+
+#[tokio::test]
+async fn source_a_query_is_given_the_time_of_whoever_waits_for_it_and_no_more_than_its_login_has() -> anyhow::Result<()>
+{
+    let database = Database::fresh().await?;
+    let sql = "select current_setting('statement_timeout') as n where :tenant is not null";
+    let given = async |url: String, minutes| -> anyhow::Result<Vec<Vec<Value>>> {
+        let query = Query { sql: sql.to_owned(), database: Place::Url(url) };
+        let queries = Queries::new(TENANT, BTreeMap::from([("rows".to_owned(), query)]));
+        let mut rows = queries.within(Duration::from_mins(minutes)).open("rows", &[]).await?;
+        Ok(rows.next(10).await?)
+    };
+    let text = |text: &str| vec![vec![Value::Text(text.to_owned())]];
+    assert_eq!(given(database.url(), 15).await?, text("905s"));
+    let url = database.url();
+    let separator = if url.contains('?') { '&' } else { '?' };
+    let short = format!("{url}{separator}options=-c%20statement_timeout%3D30s");
+    assert_eq!(given(short, 15).await?, text("30s"), "the operator's own is shorter");
+    Ok(())
+}
+
+#[tokio::test]
+async fn source_a_query_that_is_not_described_in_time_is_told() -> anyhow::Result<()> {
+    let database = Database::fresh().await?;
+    let admin = database.admin().await?;
+    admin.execute("CREATE TABLE held (n integer)").await?;
+    let mut holder = admin.begin().await?;
+    holder.execute("LOCK TABLE held IN ACCESS EXCLUSIVE MODE").await?;
+    let queries = queries(&database, "select n from held where :tenant is not null");
+    let described = tokio::time::timeout(wait::BOUND, queries.describe(Duration::from_secs(1))).await?;
+    let error = described.into_iter().next().and_then(|described| described.columns.err());
+    let sentence = error.as_ref().map(ToString::to_string).unwrap_or_default();
+    for part in ["\"rows\"", "within 1 s", "no other session holds a lock"] {
+        assert!(sentence.contains(part), "{sentence}");
+    }
+    assert_eq!(error.and_then(|error| error.remedy()), Some(Remedy::AnotherAttempt));
+    Ok(())
 }
 
 #[tokio::test]

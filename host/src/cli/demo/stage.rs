@@ -82,8 +82,12 @@ impl Stage {
         let crm_url = crm_url(&directory.data().join("postgres"))?;
         let places = partners::onboard(&directory.partners(), plugins, &self.servers, &crm_url)?;
         let fill = self.watch.step("filling the customer database", fill(&self.psql, &crm));
-        let start =
-            self.watch.step("compiling the partners' plugins", Host::start(&self.config, self.shutdown.clone()));
+        // Jobs are created for its destinations before it runs.
+        let start = self.watch.step("compiling the partners' plugins", async {
+            let host = Host::start(&self.config, self.shutdown.clone()).await?;
+            host.serve_all().await?;
+            anyhow::Ok(host)
+        });
         let (contacts, host) = tokio::try_join!(fill, start)?;
         self.watch.tell(&format!("the customer database holds {contacts} contacts of two tenants"))?;
         self.watch.tell(&format!("two partners are onboarded, with {} destinations", places.len()))?;

@@ -1,21 +1,20 @@
 //! Bundles and destinations as these commands show them.
 
-use std::path::Path;
-
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::agreement::{self, Recorded};
 use crate::cli::explain;
 use crate::cli::words::{counted, resume};
+use crate::config::Config;
 use crate::plugin::{Destination, Examined, Manifest, examine_all};
 use crate::store::{self, DestinationState, Joining, Pool};
 use crate::upkeep;
 
 /// Reads the partners directory where blocking is allowed.
-pub(super) async fn examined(partners: &Path) -> anyhow::Result<Vec<Examined>> {
-    let partners = partners.to_owned();
-    Ok(tokio::task::spawn_blocking(move || examine_all(&partners)).await??)
+pub(super) async fn examined(config: &Config) -> anyhow::Result<Vec<Examined>> {
+    let (partners, most) = (config.directories.partners.clone(), config.plugins.limits);
+    Ok(tokio::task::spawn_blocking(move || examine_all(&partners, &most)).await??)
 }
 
 /// How a destination stands.

@@ -1,6 +1,6 @@
 //! `waybill partner check`: a destination's server against its contract, and its queries before their databases.
 
-use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -12,10 +12,12 @@ use super::queries;
 use crate::cli::Ended;
 use crate::cli::output::Output;
 use crate::cli::words::{counted, resume, words};
+use crate::config::Config;
 use crate::job::names::{NamePattern, Parts};
 use crate::plugin::{Destination, Examined, Manifest};
 use crate::remote::{
-    self, About, Endpoint, Finding, ScratchNames, Seen, ServerFacts, Session, SessionLimits, contradictions, findings,
+    self, About, Endpoint, Finding, ScratchNames, Seen, ServerFacts, Session, SessionLimits, Standing, contradictions,
+    findings,
 };
 use crate::store::{self, CheckedServer, FinishedCheck, Pool, Showed};
 
@@ -33,7 +35,8 @@ pub(in crate::cli) struct Check {
 struct Report {
     destination: uuid::Uuid,
     partner: String,
-    /// `Agrees`, `Contradicts`, `NotPossible`, and `QueryRefused` where only that stands against it.
+    /// `Agrees`, `Contradicts`, `NotPossible`; `QueryRefused` where only that stands against it, and `QueryNotAsked` where the database
+    /// of a query could not be asked and nothing else is wrong.
     outcome: &'static str,
     /// False: no host has joined this destination yet, so there was nothing to record it with.
     recorded: bool,
@@ -47,6 +50,9 @@ struct Report {
     /// How its queries stand: each was prepared by its database, and none was run.
     queries: Vec<Finding>,
 }
+
+/// How long the database of a query may take to say what it makes of it.
+const QUERY_WITHIN: Duration = Duration::from_secs(20);
 
 /// How far a check came.
 enum Reached {
@@ -67,8 +73,8 @@ enum Reached {
 }
 
 impl Check {
-    pub async fn run(self, pool: &Pool, partners: &Path, output: Output) -> anyhow::Result<Ended> {
-        let bundles = examined(partners).await?;
+    pub async fn run(self, pool: &Pool, config: &Config, output: Output) -> anyhow::Result<Ended> {
+        let bundles = examined(config).await?;
         let asked = &self.destination;
         let mut named = bundles
             .iter()
@@ -78,14 +84,15 @@ impl Check {
             let unread = unread(&bundles);
             let document = serde_json::json!({ "destination": asked, "outcome": "NotFound", "unread": &unread });
             output.answer(&document, || {
-                let told = format!("NotFound: the bundles in {} have no destination {asked:?}, or several of that name; `waybill partner list` shows their ids", partners.display());
+                let told = format!("NotFound: the bundles in {} have no destination {asked:?}, or several of that name; `waybill partner list` shows their ids", config.directories.partners.display());
                 std::iter::once(told).chain(unread).collect::<Vec<_>>().join("\n")
             })?;
             return Ok(Ended::NotFound);
         };
         // Destinations are read only beside a manifest.
         let manifest = bundle.manifest.as_ref().context("the bundle has no manifest")?;
-        let (reached, described) = tokio::join!(reach(destination, manifest), destination.describe_queries());
+        let (reached, described) =
+            tokio::join!(reach(destination, manifest), destination.describe_queries(QUERY_WITHIN));
         let (reached, queries) = (reached?, queries::findings(described));
         let ended = match &reached {
             Reached::Nothing { again: true, .. } => Ended::TryAgain,
@@ -96,9 +103,12 @@ impl Check {
         let state = store::destination_state(pool, destination.id).await?;
         let held_up = state.is_some_and(|state| state.enabled && state.attention.is_some());
         let report = report(destination, manifest, reached, queries, recorded);
-        let refused = matches!(report.outcome, "Contradicts" | "QueryRefused");
         output.answer(&report, || in_words(&report, destination, manifest, held_up))?;
-        Ok(if refused { Ended::Refused } else { ended })
+        Ok(match report.outcome {
+            "Contradicts" | "QueryRefused" => Ended::Refused,
+            "QueryNotAsked" => Ended::TryAgain,
+            _ => ended,
+        })
     }
 }
 
@@ -188,10 +198,16 @@ fn report(
         Some(_) => "NotPossible",
         None if contradictions(&findings).next().is_some() => "Contradicts",
         None if contradictions(&queries).next().is_some() => "QueryRefused",
+        None if not_asked(&queries).next().is_some() => "QueryNotAsked",
         None => "Agrees",
     };
     let partner = manifest.partner.clone();
     Report { destination: destination.id, partner, outcome, recorded, server, seen, problem, findings, queries }
+}
+
+/// Queries of which nothing is known.
+fn not_asked(queries: &[Finding]) -> impl Iterator<Item = &Finding> {
+    queries.iter().filter(|finding| finding.stands == Standing::NotShown)
 }
 
 fn in_words(report: &Report, destination: &Destination, manifest: &Manifest, held_up: bool) -> String {
@@ -226,12 +242,22 @@ fn in_words(report: &Report, destination: &Destination, manifest: &Manifest, hel
         lines.push(String::new());
         lines.push(format!("QueryRefused: {refused} of its queries cannot be run; every job that needs one ends before anything is sent. Mend them, then check again."));
     }
+    let not_asked: Vec<&str> = not_asked(&report.queries).map(|finding| finding.about.as_str()).collect();
+    if !not_asked.is_empty() {
+        lines.push(String::new());
+        lines.push(format!(
+            "QueryNotAsked: the database of {} of {} could not be asked; a job that needs it goes back to the queue, with nothing sent. Do what is said above, then check again: waybill partner check {} --as YOU",
+            not_asked.join(" and of "),
+            destination.name,
+            destination.id
+        ));
+    }
     lines.push(String::new());
     if let Some(problem) = &report.problem {
         lines.push(format!("NotPossible: {problem}"));
     } else {
         lines.push(match contradictions(&report.findings).count() {
-            0 if refused > 0 => "Nothing that was seen of the server contradicts the contract.".to_owned(),
+            0 if refused > 0 || !not_asked.is_empty() => "Nothing that was seen of the server contradicts the contract.".to_owned(),
             0 => format!(
                 "Agrees: nothing that was seen contradicts the contract. If it is disabled: waybill partner enable {} --tenant {} --reason WHY --as YOU",
                 destination.id, destination.tenant

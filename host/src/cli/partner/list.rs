@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::bundles::{Stands, examined};
 use crate::cli::Ended;
 use crate::cli::output::Output;
+use crate::config::Config;
 use crate::store::{self, Pool};
 
 #[derive(Debug, clap::Args)]
@@ -28,10 +29,11 @@ struct Listed {
 }
 
 impl List {
-    pub async fn run(self, pool: &Pool, partners: &Path, output: Output) -> anyhow::Result<Ended> {
+    pub async fn run(self, pool: &Pool, config: &Config, output: Output) -> anyhow::Result<Ended> {
         let Self {} = self;
+        let partners = &config.directories.partners;
         let mut bundles = Vec::new();
-        for bundle in examined(partners).await? {
+        for bundle in examined(config).await? {
             let mut destinations = Vec::new();
             for destination in &bundle.destinations {
                 destinations.push(Stands::read(pool, &bundle, destination).await?);

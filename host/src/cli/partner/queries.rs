@@ -1,4 +1,5 @@
-//! What the databases say of a destination's queries, as findings.
+//! What the databases say of a destination's queries, as findings. A query that is wrong ends its jobs; where its database could
+//! not be asked nothing is known of it, and its jobs go back to the queue.
 
 use crate::remote::{Finding, Standing};
 use crate::source::{Described, SourceError};
@@ -18,7 +19,7 @@ fn finding(described: Described) -> Finding {
         }
         Err(error) => Finding {
             about,
-            stands: Standing::Contradicts,
+            stands: if error.remedy().is_some() { Standing::NotShown } else { Standing::Contradicts },
             next: Some(next(&error).to_owned()),
             sentence: error.to_string(),
         },
@@ -31,7 +32,7 @@ fn next(error: &SourceError) -> &'static str {
         SourceError::Address { .. } => {
             "set it where this command and the host run, or correct `url_env`, `url_file` or `url` of the query in destinations.toml"
         }
-        SourceError::BrokenOff { .. } => "try the check again",
+        SourceError::BrokenOff { .. } | SourceError::NotDescribed { .. } => "try the check again",
         SourceError::Unreachable { .. } | SourceError::Lost { .. } | SourceError::Login { .. } => {
             "see that the database runs there and admits the login, or correct the query's address in destinations.toml"
         }

@@ -1,12 +1,11 @@
 //! `waybill partner show`: one bundle whole.
 
-use std::path::Path;
-
 use super::agreement::told;
 use super::bundles::{Stands, examined};
 use crate::cli::Ended;
 use crate::cli::output::Output;
 use crate::cli::plugin::described::{Described, describe};
+use crate::config::Config;
 use crate::plugin::Destination;
 use crate::remote::{Endpoint, SftpEndpoint};
 use crate::store::Pool;
@@ -18,16 +17,16 @@ pub(in crate::cli) struct Show {
 }
 
 impl Show {
-    pub async fn run(self, pool: &Pool, partners: &Path, output: Output) -> anyhow::Result<Ended> {
+    pub async fn run(self, pool: &Pool, config: &Config, output: Output) -> anyhow::Result<Ended> {
         let asked = self.partner;
-        let found = examined(partners).await?.into_iter().find(|bundle| {
+        let found = examined(config).await?.into_iter().find(|bundle| {
             bundle.bundle == asked || bundle.manifest.as_ref().is_some_and(|manifest| manifest.partner == asked)
         });
         let Some(bundle) = found else {
             output.answer(&serde_json::json!({ "partner": asked, "outcome": "NotFound" }), || {
                 format!(
                     "NotFound: {} holds no bundle {asked:?}; `waybill partner list` shows those it holds",
-                    partners.display()
+                    config.directories.partners.display()
                 )
             })?;
             return Ok(Ended::NotFound);

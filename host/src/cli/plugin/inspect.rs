@@ -43,7 +43,7 @@ impl Inspect {
             // What only the linker sees.
             let own = tempfile::tempdir().context("a private directory for compiled components cannot be made")?;
             let cache_dir = self.compiled.directory().unwrap_or_else(|| own.path().join("compiled"));
-            let plugins = Plugins::open(&PluginSettings { cache_dir })?;
+            let plugins = Plugins::open(&PluginSettings::new(cache_dir))?;
             let loaded =
                 if operated { plugins.load_one(&directory).await } else { plugins.load_alone(&directory).await };
             described.problems.extend(loaded.err().map(|refused| refused.fault.to_string()));

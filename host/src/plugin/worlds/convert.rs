@@ -1,12 +1,14 @@
-//! Between the contract's records and the host's own model. A guest's texts are bounded on the way in.
+//! Between the contract's records and the host's own model. A guest's texts are cleaned of data and
+//! bounded on the way in, all of them: what is converted here is what events, logs and errors may hold.
 
 use time::format_description::well_known::Rfc3339;
 
+use super::State;
 use crate::job::facts::{self, FileFacts, Listing, Sha256};
 use crate::job::model::{ClaimedJob, Replacement};
 use crate::plugin::bindings::{evidence, remote, types};
 use crate::plugin::call::FailureKind;
-use crate::plugin::reported::{Reported, ReportedAcknowledgment, bounded, bounded_list, bounded_name};
+use crate::plugin::reported::{Reported, ReportedAcknowledgment, bounded_list};
 use crate::remote::RemoteError;
 
 /// Who computed a digest that a plugin reports.
@@ -121,66 +123,67 @@ pub(crate) fn guest_listing(listing: &Listing) -> evidence::Listing {
 }
 
 /// A guest's listing, as a baseline.
-pub(crate) fn baseline(listing: evidence::Listing) -> Listing {
-    reported_listing(listing)
+pub(crate) fn baseline(state: &State, listing: evidence::Listing) -> Listing {
+    reported_listing(state, listing)
 }
 
-pub(crate) fn receipt(receipt: evidence::Receipt) -> Reported {
+pub(crate) fn receipt(state: &State, receipt: evidence::Receipt) -> Reported {
+    let evidence::Receipt { listing, acknowledgment, auxiliary, extra } = receipt;
     Reported {
-        listing: receipt.listing.map(reported_listing),
-        acknowledgment: receipt.acknowledgment.map(acknowledgment),
-        auxiliary: bounded_list(receipt.auxiliary, |name| bounded_name(&name)),
+        listing: listing.map(|listing| reported_listing(state, listing)),
+        acknowledgment: acknowledgment.map(|told| reported_acknowledgment(state, told)),
+        auxiliary: bounded_list(auxiliary, |name| state.name(&name)),
         again_after_seconds: None,
-        extra: extra(receipt.extra),
+        extra: remarks(state, extra),
     }
 }
 
-pub(crate) fn observation(observation: evidence::Observation) -> Reported {
+pub(crate) fn observation(state: &State, observation: evidence::Observation) -> Reported {
+    let evidence::Observation { listing, acknowledgment, again_after_seconds, extra } = observation;
     Reported {
-        listing: observation.listing.map(reported_listing),
-        acknowledgment: observation.acknowledgment.map(acknowledgment),
+        listing: listing.map(|listing| reported_listing(state, listing)),
+        acknowledgment: acknowledgment.map(|told| reported_acknowledgment(state, told)),
         auxiliary: Vec::new(),
-        again_after_seconds: observation.again_after_seconds,
-        extra: extra(observation.extra),
+        again_after_seconds,
+        extra: remarks(state, extra),
     }
 }
 
-fn reported_listing(listing: evidence::Listing) -> Listing {
+/// Remarks beside a listing are not kept.
+fn reported_listing(state: &State, listing: evidence::Listing) -> Listing {
     let sha256 = listing.sha256.and_then(|bytes| Sha256::try_from(bytes.as_slice()).ok());
     Listing {
-        at: bounded_name(&listing.name),
+        at: state.name(&listing.name),
         found: match listing.found {
             remote::Found::Absent => facts::Found::Absent,
             remote::Found::Present(present) => facts::Found::Present(facts::Entry {
-                name: bounded_name(&present.name),
-                kind: bounded_name(&present.kind),
+                name: state.name(&present.name),
+                kind: state.name(&present.kind),
                 bytes: present.bytes,
                 modified: present.modified,
             }),
-            remote::Found::NotVisible(why) => facts::Found::NotVisible { why: bounded(&why) },
-            remote::Found::Other(why) => facts::Found::Unknown { why: bounded(&why) },
+            remote::Found::NotVisible(why) => facts::Found::NotVisible { why: state.words(&why) },
+            remote::Found::Other(why) => facts::Found::Unknown { why: state.words(&why) },
         },
         sha256,
         hashed_by: sha256.map(|_| BY_PLUGIN.to_owned()),
     }
 }
 
-fn acknowledgment(acknowledgment: evidence::Acknowledgment) -> ReportedAcknowledgment {
+fn reported_acknowledgment(state: &State, told: evidence::Acknowledgment) -> ReportedAcknowledgment {
+    let evidence::Acknowledgment { name, delivery_key, attempt, sha256, says, extra } = told;
     ReportedAcknowledgment {
-        name: bounded_name(&acknowledgment.name),
-        delivery_key: bounded_name(&acknowledgment.delivery_key),
-        attempt: acknowledgment.attempt.map(|attempt| bounded_name(&attempt)),
-        sha256: acknowledgment
-            .sha256
-            .and_then(|bytes| Sha256::try_from(bytes.as_slice()).ok())
-            .map(|digest| digest.to_string()),
-        says: bounded_name(&acknowledgment.says),
-        extra: extra(acknowledgment.extra),
+        name: state.name(&name),
+        delivery_key: state.name(&delivery_key),
+        attempt: attempt.map(|attempt| state.name(&attempt)),
+        sha256: sha256.and_then(|bytes| Sha256::try_from(bytes.as_slice()).ok()).map(|digest| digest.to_string()),
+        says: state.name(&says),
+        extra: remarks(state, extra),
     }
 }
 
-fn extra(settings: Vec<types::Setting>) -> Vec<(String, String)> {
-    bounded_list(settings, |setting| (bounded_name(&setting.name), bounded(&setting.value)))
+fn remarks(state: &State, settings: Vec<types::Setting>) -> Vec<(String, String)> {
+    bounded_list(settings, |setting| (state.name(&setting.name), state.words(&setting.value)))
 }
 
 #[cfg(test)]
@@ -206,7 +209,7 @@ mod tests {
             sha256: Some(vec![1; 31]),
             extra: Vec::new(),
         };
-        let listing = baseline(listing);
+        let listing = baseline(&State::of_a_test(), listing);
         assert_eq!((listing.sha256, listing.hashed_by), (None, None));
     }
 }

@@ -5,6 +5,7 @@
 //! value in another form or that it was handed long ago); it is bounded, and marked as the guest's.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::source::Value;
 
@@ -81,39 +82,39 @@ impl Handed {
         }
     }
 
-    /// The text without the values.
-    pub(super) fn without(&self, text: &str) -> String {
-        let mut found: Vec<&str> =
-            self.values.iter().map(String::as_str).filter(|value| text.contains(value)).collect();
-        // A value may be part of another one.
-        found.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        found.dedup();
-        let mut text = found.into_iter().fold(text.to_owned(), |text, value| replaced(&text, value));
-        let pieces = [INSTEAD, INSTEAD].concat();
-        while text.contains(&pieces) {
-            text = text.replace(&pieces, INSTEAD);
+    /// The text without the values. One that lies within a name of the host's own (`own`) stays: it says nothing that the host
+    /// does not say itself, and a name that is compared must stay what it is.
+    pub(super) fn without(&self, text: &str, own: &[String]) -> String {
+        let own: Vec<Range<usize>> = own.iter().flat_map(|name| places(text, name)).collect();
+        let is_own = |place: &Range<usize>| own.iter().any(|own| own.start <= place.start && place.end <= own.end);
+        let of = |value| places(text, value).filter(move |place| !is_in_a_number(text, value, place));
+        let mut found: Vec<Range<usize>> =
+            self.values.iter().flat_map(|value| of(value)).filter(|place| !is_own(place)).collect();
+        found.sort_by_key(|place| place.start);
+        let mut kept = String::with_capacity(text.len());
+        // Values that overlap or follow each other at once are taken out as one.
+        let mut end = None;
+        for place in found {
+            if end.is_none_or(|end| end < place.start) {
+                kept.push_str(text.get(end.unwrap_or(0)..place.start).unwrap_or_default());
+                kept.push_str(INSTEAD);
+            }
+            end = end.max(Some(place.end));
         }
-        text
+        kept + text.get(end.unwrap_or(0)..).unwrap_or_default()
     }
 }
 
+fn places(text: &str, part: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices(part).map(|(at, found)| at..at + found.len())
+}
+
 /// A number within a longer one is another number: the size of a file must stay readable beside a column of small ids.
-fn replaced(text: &str, value: &str) -> String {
-    if !value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-        return text.replace(value, INSTEAD);
-    }
-    let is_digit = |character: Option<char>| character.is_some_and(|character| character.is_ascii_digit());
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut before = None;
-    while let Some((head, tail)) = rest.split_once(value) {
-        kept.push_str(head);
-        before = head.chars().next_back().or(before);
-        kept.push_str(if is_digit(before) || is_digit(tail.chars().next()) { value } else { INSTEAD });
-        before = value.chars().next_back();
-        rest = tail;
-    }
-    kept + rest
+fn is_in_a_number(text: &str, value: &str, place: &Range<usize>) -> bool {
+    let is_number = value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let before = text.get(..place.start).and_then(|before| before.chars().next_back());
+    let after = text.get(place.end..).and_then(|after| after.chars().next());
+    is_number && [before, after].into_iter().flatten().any(|beside| beside.is_ascii_digit())
 }
 
 impl std::fmt::Debug for Handed {
@@ -136,7 +137,7 @@ mod tests {
     fn plg_08_values_are_taken_out_of_a_guests_words_whole() {
         let handed = handed(&["Anna", "Anna Lindqvist", "anna@example.com", "SE"]);
         let text = "row 3: \"Anna Lindqvist\" <anna@example.com> of SE is not windows-1252";
-        assert_eq!(handed.without(text), "row 3: \"(a value)\" <(a value)> of SE is not windows-1252");
+        assert_eq!(handed.without(text, &[]), "row 3: \"(a value)\" <(a value)> of SE is not windows-1252");
     }
 
     #[test]
@@ -165,19 +166,35 @@ mod tests {
             (document, "(a value)"),
             ("name, phone, member: null", "name, phone, member: null"),
         ] {
-            assert_eq!(handed.without(text), kept);
+            assert_eq!(handed.without(text, &[]), kept);
         }
         handed.remember(&[false], &[vec![Value::Text("{\"a\": \"kept as it stands\"}".to_owned())]]);
-        assert_eq!(handed.without("kept as it stands"), "kept as it stands");
+        assert_eq!(handed.without("kept as it stands", &[]), "kept as it stands");
+    }
+
+    #[test]
+    fn plg_08_a_value_within_a_name_of_the_hosts_own_stays_and_a_name_within_a_value_does_not() {
+        let handed = handed(&["2026-03", "contacts", "accepted", "Ada1 Lovelace"]);
+        let own = ["contacts-2026-03.csv", "2026-03", "accepted", "1"].map(str::to_owned);
+        for (text, kept) in [
+            ("contacts-2026-03.csv", "contacts-2026-03.csv"),
+            ("contacts-2026-03.csv.done", "contacts-2026-03.csv.done"),
+            ("answers/2026-03.txt", "answers/2026-03.txt"),
+            ("accepted", "accepted"),
+            ("contacts of 2026-03", "(a value) of 2026-03"),
+            ("not Ada1 Lovelace, 1", "not (a value), 1"),
+        ] {
+            assert_eq!(handed.without(text, &own), kept);
+        }
     }
 
     #[test]
     fn plg_08_the_beginning_of_a_long_value_is_found_and_so_is_all_of_it() {
         let long = (0..PIECE).map(|number| format!("{number:03}-")).collect::<Vec<_>>().concat();
         let handed = handed(&[&long]);
-        assert_eq!(handed.without(&format!("it is {long}")), "it is (a value)");
+        assert_eq!(handed.without(&format!("it is {long}"), &[]), "it is (a value)");
         let beginning: String = long.chars().take(PIECE + 10).collect();
-        assert_eq!(handed.without(&beginning), format!("(a value){}", &beginning[PIECE..]));
+        assert_eq!(handed.without(&beginning, &[]), format!("(a value){}", &beginning[PIECE..]));
     }
 
     #[test]
@@ -185,7 +202,7 @@ mod tests {
         let mut handed = handed(&["the first value"]);
         let row = vec![Value::Text("x".repeat(MOST_BYTES)), Value::Text("the last value".to_owned())];
         handed.remember(&[], &[row]);
-        assert_eq!(handed.without("the first value, the last value"), "the first value, (a value)");
+        assert_eq!(handed.without("the first value, the last value", &[]), "the first value, (a value)");
         assert!(handed.bytes <= MOST_BYTES);
     }
 }

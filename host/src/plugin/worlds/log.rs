@@ -151,13 +151,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::plugin::measure::Usage;
     use crate::source::Value;
-
-    fn state() -> State {
-        let about = About { partner: "acme".into(), call: "build", job: uuid::Uuid::nil(), attempt: uuid::Uuid::nil() };
-        State::new(about, time::OffsetDateTime::UNIX_EPOCH, 1 << 20, Usage::default())
-    }
 
     fn row(text: &str) -> Vec<Vec<Value>> {
         vec![vec![Value::Text(text.to_owned())]]
@@ -165,7 +159,7 @@ mod tests {
 
     #[test]
     fn plg_08_the_last_error_is_free_of_data_also_past_the_last_message_that_is_written() {
-        let mut state = state();
+        let mut state = State::of_a_test();
         Arc::make_mut(&mut state.handed).remember(&[], &row("Anna Lindqvist"));
         for _ in 0..MESSAGES {
             state.say(Level::Error, "what came before", false);
@@ -185,7 +179,7 @@ mod tests {
 
     #[test]
     fn plg_03_what_is_kept_of_a_flood_of_errors_is_bounded() {
-        let mut state = state();
+        let mut state = State::of_a_test();
         for _ in 0..10_000 {
             state.say(Level::Error, &"x".repeat(10_000), true);
         }
@@ -195,7 +189,7 @@ mod tests {
 
     #[test]
     fn plg_08_a_text_that_is_cut_shows_no_half_of_a_value() {
-        let mut state = state();
+        let mut state = State::of_a_test();
         let value = (0..100).map(|number| format!("{number:02x}")).collect::<Vec<_>>().concat();
         Arc::make_mut(&mut state.handed).remember(&[], &row(&value));
         let kept = state.words(&format!("{}{value}", value.repeat(9)));

@@ -29,13 +29,17 @@ use super::call::{Fault, HostTrap, LimitKind};
 use super::engine::Consumption;
 use super::measure::Usage;
 use super::open_query::OpenQuery;
-use super::reported::{ENTRIES, bounded};
+use super::reported::{bounded, bounded_name};
+use crate::job::names::Parts;
+use crate::remote::Names;
 use crate::spool::Draft;
 
 /// Host objects that a call may hold at once.
 const OBJECTS: usize = 64;
 /// Queries that a call may have open at once: each is a connection to the tenant's database.
 const QUERIES: usize = 4;
+/// The contract's own words: no data, whatever a row may hold, and compared as they are.
+const WORDS: [&str; 7] = ["accepted", "refused", "duplicate", "pending", "file", "directory", "other"];
 
 /// What one call has in its hands.
 pub(super) struct State {
@@ -46,6 +50,8 @@ pub(super) struct State {
     clock: OffsetDateTime,
     log: Log,
     handed: Arc<Handed>,
+    /// Words and names that are not the guest's, and stay although a row may hold the same.
+    own: Vec<String>,
     /// Builders only.
     source: Option<Arc<dyn OpenQuery>>,
     /// Builders only.
@@ -76,6 +82,7 @@ impl State {
             clock,
             log: Log::new(about),
             handed: Arc::default(),
+            own: Vec::new(),
             source: None,
             output: None,
             queries: 0,
@@ -90,29 +97,39 @@ impl State {
         self
     }
 
-    /// Of a destination: what its job's builder was handed, which a partner's answer may quote.
-    pub(super) fn after(mut self, handed: &Arc<Handed>) -> Self {
+    /// Of a destination: what its job's builder was handed, which a partner's answer may quote, and the names that the host
+    /// minted for the attempt.
+    pub(super) fn after(mut self, handed: &Arc<Handed>, names: &Names) -> Self {
         self.handed = Arc::clone(handed);
+        let Names { final_name, temporary, auxiliary, acknowledgments, key, attempt } = names;
+        let parts = Parts { key, attempt, final_name };
+        let minted = [final_name, key, attempt].into_iter().chain(temporary).cloned();
+        let beside = auxiliary.iter().map(|declared| declared.name.clone());
+        let answers = acknowledgments.iter().filter_map(|pattern| pattern.mint(parts).ok());
+        self.own = WORDS.map(str::to_owned).into_iter().chain(minted).chain(beside).chain(answers).collect();
         self
     }
 
-    /// Takes the data out of what is kept of a guest's remarks.
-    pub(super) fn clean(&self, remarks: &mut [bindings::types::Setting]) {
-        for remark in remarks.iter_mut().take(ENTRIES) {
-            remark.value = self.words(&remark.value);
-        }
+    /// A guest's words as they may be kept: without the data that it was handed, and bounded. Every text of a guest that outlives
+    /// its call comes through here or through [`State::name`].
+    pub(super) fn words(&self, text: &str) -> String {
+        bounded(&self.cleaned(text))
     }
 
-    /// A guest's words as they may be kept: without the data that it was handed, and bounded.
-    pub(super) fn words(&self, text: &str) -> String {
+    /// The same for a name: those of the host's own stay exact, because they are compared.
+    pub(super) fn name(&self, name: &str) -> String {
+        bounded_name(&self.cleaned(name))
+    }
+
+    fn cleaned(&self, text: &str) -> String {
         // Cut first, far behind what is kept, so that a text of megabytes costs nothing.
         let beginning = beginning(text);
-        let mut kept = self.handed.without(beginning);
+        let mut kept = self.handed.without(beginning, &self.own);
         if beginning.len() < text.len() {
             // What was cut in two there was not recognised.
             kept = kept.chars().take(kept.chars().count().saturating_sub(handed::PIECE)).chain(['…']).collect();
         }
-        bounded(&kept)
+        kept
     }
 
     /// What the guest logged last as an error, as it may be kept: a panic's text, most often.
@@ -162,6 +179,15 @@ impl State {
 fn beginning(text: &str) -> &str {
     const CHARACTERS: usize = 2000;
     text.char_indices().nth(CHARACTERS).map_or(text, |(end, _)| text.get(..end).unwrap_or(text))
+}
+
+#[cfg(test)]
+impl State {
+    /// Of a call for nobody.
+    fn of_a_test() -> Self {
+        let about = About { partner: "acme".into(), call: "build", job: Uuid::nil(), attempt: Uuid::nil() };
+        Self::new(about, OffsetDateTime::UNIX_EPOCH, 1 << 20, Usage::default())
+    }
 }
 
 /// These interfaces have no functions, so nothing can be called on them.

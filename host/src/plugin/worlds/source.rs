@@ -104,6 +104,7 @@ impl State {
             | SourceError::Address { .. }
             | SourceError::Login { .. }
             | SourceError::Unreachable { .. }
+            | SourceError::NotDescribed { .. }
             | SourceError::Lost { .. }
             | SourceError::BrokenOff { .. } => {
                 self.note_fault(Fault::Rows { what: text.clone() });

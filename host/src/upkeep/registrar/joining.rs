@@ -30,7 +30,10 @@ pub(super) fn refusal(bundle: &Bundle, id: Uuid, joining: &Joining) -> Option<Bu
     {
         tracing::warn!(destination = %id, name = destination.name, revision = bundle.manifest.revision, in_force, "the database has a newer manifest of this destination, which stays in force there; update this host's bundle");
     }
-    what.map(|what| BundleFault::OnRecord { what })
+    what.map(|what| match joining {
+        Joining::NameTaken => BundleFault::NameTaken { what },
+        _ => BundleFault::OnRecord { what },
+    })
 }
 
 /// What speaks against a bundle on record, as one sentence.

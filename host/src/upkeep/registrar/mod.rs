@@ -6,10 +6,13 @@
 //! longer: its wake-ups are received by nobody here, and its jobs wait in the queue.
 //!
 //! Bundles do not wait for each other: what must be compiled comes last, one at a time, and meanwhile the directory is
-//! looked at as ever. Whatever is wrong with one bundle, in its files or in the database, is that bundle's; an error that
+//! looked at as ever. A compile whose bundle is gone or another one by then is waited for no longer. What a bundle is refused for
+//! because another has it (a partner's name, a destination's id or name) is asked again at each look. Whatever is wrong with one bundle, in its files or in the database, is that bundle's; an error that
 //! is not is the run's, and the next run comes back to what it left. A partners directory that cannot be read leaves
 //! everything as it is. Not promised: that hosts which share a database change over together; each follows its own
 //! directory.
+//!
+//! `changes` says what a run changed, `joining` holds a bundle against the destinations on record.
 
 mod changes;
 mod joining;
@@ -21,6 +24,7 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 pub use self::changes::Registered;
 pub use self::joining::in_words;
@@ -36,6 +40,7 @@ pub struct Registrar {
     partners: PathBuf,
     registry: Registry,
     look_every: Duration,
+    stop: CancellationToken,
     state: Mutex<State>,
 }
 
@@ -65,8 +70,16 @@ struct Known {
     contents: Sha256,
     /// The version that is served: the newest that was not refused.
     served: Option<Arc<Bundle>>,
-    /// Refused for what another bundle holds, and ready for when that is given up.
-    waits: Option<Arc<Bundle>>,
+    /// Refused for what another one holds, and ready for when that is given up.
+    waits: Option<Waiting>,
+}
+
+struct Waiting {
+    bundle: Arc<Bundle>,
+    /// What was told of it last.
+    why: String,
+    /// The other one is a destination in the database, whoever serves it.
+    on_record: bool,
 }
 
 struct Compiling {
@@ -103,13 +116,43 @@ pub enum RegistrarError {
 
 impl Registrar {
     pub fn new(pool: Pool, plugins: Plugins, partners: PathBuf, registry: Registry) -> Self {
-        Self { pool, plugins, partners, registry, look_every: Duration::from_secs(2), state: Mutex::default() }
+        Self {
+            pool,
+            plugins,
+            partners,
+            registry,
+            look_every: Duration::from_secs(2),
+            stop: CancellationToken::new(),
+            state: Mutex::default(),
+        }
     }
 
     /// How often it looks while a run waits for a compiler; two seconds unless told.
     #[must_use]
     pub fn looking_every(self, look_every: Duration) -> Self {
         Self { look_every, ..self }
+    }
+
+    /// A run that waits for a compiler is left when this says so. The compile itself cannot be ended, and does nothing but fill
+    /// the cache.
+    #[must_use]
+    pub fn until(self, stop: CancellationToken) -> Self {
+        Self { stop, ..self }
+    }
+
+    /// Takes in what has changed, is settled, and is compiled already; for a host that starts. The next run compiles the rest.
+    pub async fn look_once(&self) -> Result<Vec<Registered>, RegistrarError> {
+        let mut state = self.state.lock().await;
+        let mut run = Run::default();
+        self.look(&mut state, &mut run).await;
+        run.ended()
+    }
+
+    /// The bundles that are not taken in before they are compiled.
+    pub async fn uncompiled(&self) -> Vec<String> {
+        let state = self.state.lock().await;
+        let compiling = state.compiling.iter().map(|compiling| &compiling.directory);
+        compiling.chain(state.uncompiled.keys()).map(|directory| name(directory)).collect()
     }
 
     /// Takes in what has changed and is settled. It ends when nothing is left to be compiled.
@@ -119,6 +162,7 @@ impl Registrar {
         self.look(&mut state, &mut run).await;
         while let Some(compiling) = self.compile_next(&mut state) {
             tokio::select! {
+                () = self.stop.cancelled() => break,
                 loaded = &mut compiling.task => {
                     let loaded = loaded.map_err(|error| RegistrarError::Interrupted { why: error.to_string() });
                     if let Some(Compiling { directory, contents, .. }) = state.compiling.take() {
@@ -132,10 +176,7 @@ impl Registrar {
                 () = tokio::time::sleep(self.look_every) => self.look(&mut state, &mut run).await,
             }
         }
-        match run.failed {
-            None => Ok(run.changes),
-            Some(error) => Err(error),
-        }
+        run.ended()
     }
 
     /// One look: what is gone, what is new and need not be compiled, and what waited for either.
@@ -146,6 +187,7 @@ impl Registrar {
         };
         let before = state.before.replace(found.clone()).unwrap_or_default();
         state.uncompiled.retain(|directory, contents| found.get(directory) == Some(&*contents));
+        state.compiling.take_if(|compiling| found.get(&compiling.directory) != Some(&compiling.contents));
         let settled = |directory: &Path| before.get(directory) == found.get(directory);
         let gone: Vec<PathBuf> =
             state.known.keys().filter(|known| !found.contains_key(*known) && settled(known)).cloned().collect();
@@ -218,15 +260,16 @@ impl Registrar {
             let is_there = |directory: &Path, known: &Known| {
                 state.before.as_ref().is_some_and(|found| found.get(directory) == Some(&known.contents))
             };
-            let waiting: Vec<Candidate> = state
-                .known
-                .iter()
-                .filter(|(directory, known)| is_there(directory, known))
-                .filter_map(|(directory, known)| {
-                    let bundle = Arc::clone(known.waits.as_ref()?);
-                    Some(Candidate { directory: directory.clone(), contents: known.contents, bundle })
-                })
-                .collect();
+            let mut waiting = Vec::new();
+            for (directory, known) in state.known.iter().filter(|(directory, known)| is_there(directory, known)) {
+                // What is on record is asked for before it is tried: the database logs each try that it refuses.
+                if let Some(waits) = &known.waits
+                    && !(waits.on_record && self.has_a_taken_name(&waits.bundle).await)
+                {
+                    let (contents, bundle) = (known.contents, Arc::clone(&waits.bundle));
+                    waiting.push(Candidate { directory: directory.clone(), contents, bundle });
+                }
+            }
             if waiting.is_empty() || !self.admit(state, run, waiting).await {
                 return;
             }
@@ -249,9 +292,12 @@ impl Registrar {
             };
             // Without it the others are looked at again: what it would have given up, its old version holds.
             let Candidate { directory, contents, bundle } = candidates.remove(index);
-            let waits = matches!(fault, BundleFault::PartnerTaken { .. } | BundleFault::DestinationTaken { .. });
+            let on_record = matches!(fault, BundleFault::NameTaken { .. });
+            let waits =
+                on_record || matches!(fault, BundleFault::PartnerTaken { .. } | BundleFault::DestinationTaken { .. });
             let refused = BundleError { bundle: bundle.directory.clone(), fault };
-            refuse(state, run, directory, contents, waits.then_some(bundle), &refused);
+            let waits = waits.then(|| Waiting { bundle, why: refused.to_string(), on_record });
+            refuse(state, run, directory, contents, waits, &refused);
         }
         let any = !candidates.is_empty();
         for Candidate { directory, contents, bundle } in candidates {
@@ -297,6 +343,19 @@ impl Registrar {
         }))
     }
 
+    /// True if the database has another destination under the name of one of these, or cannot say so now.
+    async fn has_a_taken_name(&self, bundle: &Bundle) -> bool {
+        for own in &bundle.destinations {
+            let others = store::destinations_of(&self.pool, own.tenant).await;
+            if others.is_err()
+                || others.is_ok_and(|others| others.iter().any(|other| other.id != own.id && other.name == own.name))
+            {
+                return true;
+            }
+        }
+        false
+    }
+
     async fn scan(&self, state: &mut State) -> Result<Contents, RegistrarError> {
         let partners = self.partners.clone();
         Ok(with_scanner(state, move |scanner| scanner.scan(&partners)).await??)
@@ -320,6 +379,13 @@ impl Run {
     fn fails(&mut self, error: RegistrarError) {
         self.failed.get_or_insert(error);
     }
+
+    fn ended(self) -> Result<Vec<Registered>, RegistrarError> {
+        match self.failed {
+            None => Ok(self.changes),
+            Some(error) => Err(error),
+        }
+    }
 }
 
 /// The first bundle that has what another one has: one that is served and not replaced by these, or an earlier one of them.
@@ -335,18 +401,19 @@ fn conflict(state: &State, candidates: &[Candidate]) -> Option<(usize, BundleFau
     })
 }
 
-/// Remembers a refusal, under which the version before goes on. One that waits is told of once.
+/// Remembers a refusal, under which the version before goes on. One that waits is told of once for each reason.
 fn refuse(
     state: &mut State,
     run: &mut Run,
     directory: PathBuf,
     contents: Sha256,
-    waits: Option<Arc<Bundle>>,
+    waits: Option<Waiting>,
     refused: &BundleError,
 ) {
     let bundle = name(&directory);
     let old = state.known.remove(&directory);
-    let told = waits.is_some() && old.as_ref().is_some_and(|old| old.contents == contents && old.waits.is_some());
+    let told_before = old.as_ref().filter(|old| old.contents == contents).and_then(|old| old.waits.as_ref());
+    let told = waits.as_ref().zip(told_before).is_some_and(|(now, before)| now.why == before.why);
     let served = old.and_then(|old| old.served);
     let serving = served.is_some();
     state.known.insert(directory, Known { contents, served, waits });
