@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 pub use file::{FileRows, RowsFault};
 use futures::future::BoxFuture;
-pub use query::check_query;
+pub use query::{check_query, parameters};
 use uuid::Uuid;
 
 use crate::job::remedy::Remedy;

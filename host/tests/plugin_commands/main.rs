@@ -3,6 +3,7 @@
 //! It is here and not in the suite because only a package's own tests are promised its built program.
 
 mod authored;
+mod built;
 mod conventions;
 mod matrix;
 mod recorded;
