@@ -24,6 +24,8 @@ use crate::remote::{self, Fence, Journal, Licence, Names, Reader, Sending, Sessi
 
 /// How long a remote operation that a dropped call left behind may still take before it counts as unanswered.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest `settle` of a contract that an attempt waits for.
+pub const LONGEST_SETTLE: Duration = Duration::from_secs(30);
 
 /// The recorded baseline, and what it allows.
 struct Baseline {
@@ -172,8 +174,7 @@ fn receipt(sending: &Sending) -> Receipt {
 /// A look that comes earlier than the contract's `settle` proves neither absence nor sameness. An attempt waits for a
 /// short one; for a long one the outcome stays open until a later look.
 async fn settle(work: &Work) {
-    const LONGEST_WAIT: Duration = Duration::from_secs(30);
-    if let Some(settle) = work.bundle.manifest.contract.settle.filter(|settle| *settle <= LONGEST_WAIT) {
+    if let Some(settle) = work.bundle.manifest.contract.settle.filter(|settle| *settle <= LONGEST_SETTLE) {
         tokio::time::sleep(settle).await;
     }
 }

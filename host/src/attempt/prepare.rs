@@ -66,6 +66,9 @@ pub(super) async fn build(work: &Work) -> Result<Built, End> {
     match work.bundle.build(&work.destination, &work.job, draft, work.stop.token()).await {
         Ok(built) => {
             tracing::info!(job = %work.job.id, attempt = %work.job.attempt, rows = built.rows, bytes = built.file.bytes(), "file built");
+            for query in &built.unread {
+                tracing::warn!(job = %work.job.id, attempt = %work.job.attempt, query, "the builder left rows of this query unread");
+            }
             Ok(built)
         }
         Err(error) => Err(unprepared(work, "building", error)),

@@ -3,6 +3,7 @@
 //! Each call has its own file-like shape: make the state, which says what the call may reach; run; check what came back.
 //! Only `deliver` is handed a writer, and only it is not ended by a stop request.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -47,6 +48,8 @@ pub struct Built {
     pub file: SpoolFile,
     /// As the builder counted them.
     pub rows: u64,
+    /// Queries of which the builder left rows unread. It may mean to; most often it took a short batch for the end.
+    pub unread: BTreeSet<String>,
     /// For `deliver`, whose words are kept free of it.
     pub handed: Arc<Handed>,
 }
@@ -81,7 +84,7 @@ impl Bundle {
         let guest_job = guest_job(destination, job)?;
         let state = self.state("build", destination, job).with_building(Arc::clone(&destination.source), output);
         let bounds = Bounds { timeout: self.manifest.limits.build(), stop: Some(stop) };
-        let (state, rows) = run(self.store(state), bounds, |mut store| async move {
+        let (mut state, rows) = run(self.store(state), bounds, |mut store| async move {
             let outcome = async {
                 let file = store.data_mut().lend(worlds::output::OutputFile)?;
                 world.build(&mut store, &guest_job, file).await
@@ -90,11 +93,12 @@ impl Bundle {
             (store, outcome)
         })
         .await?;
+        let unread = state.unread().await;
         let Some((draft, handed)) = state.into_built() else {
             return Err(CallError::host("the built file is gone"));
         };
         let file = draft.finish().await.map_err(|error| CallError::host(error.to_string()))?;
-        Ok(Built { file, rows, handed })
+        Ok(Built { file, rows, unread, handed })
     }
 
     /// The final name for a job, checked against the manifest's pattern.
@@ -251,7 +255,7 @@ async fn instead_of_a_builder(destination: &Destination, mut output: Draft) -> R
         return Err(CallError::host("the bundle is a destination alone"));
     };
     output.write(ready).await.map_err(failed)?;
-    Ok(Built { file: output.finish().await.map_err(failed)?, rows: 0, handed: Arc::default() })
+    Ok(Built { file: output.finish().await.map_err(failed)?, rows: 0, unread: BTreeSet::new(), handed: Arc::default() })
 }
 
 fn guest_job(destination: &Destination, job: &ClaimedJob) -> Result<types::Job, CallError> {

@@ -9,6 +9,7 @@ use std::panic::AssertUnwindSafe;
 use wasmtime::{Engine, Module};
 use wit_component::{ComponentEncoder, DecodedWasm};
 
+use super::engine;
 use super::worlds::wasi;
 
 /// The package that plugins are written against.
@@ -88,7 +89,8 @@ impl World {
 
 /// Checks a built file as it is checked when a bundle is loaded, without compiling it.
 pub fn check_component(bytes: Vec<u8>, world: World) -> Result<(), String> {
-    admit(&Engine::default(), bytes, world).map(|_| ())
+    let engine = Engine::new(&engine::config()).map_err(|error| one_line(&error.to_string()))?;
+    admit(&engine, bytes, world).map(|_| ())
 }
 
 /// The component's bytes, checked by name against its world. The error continues a sentence that begins with the file.
@@ -274,6 +276,14 @@ mod tests {
         assert!(refused(b"\x7fELF and more").contains("compiled code"));
         let module = refused(b"\0asm\x01\0\0\0");
         assert!(module.contains("core module") || module.contains("does not export"), "{module}");
+    }
+
+    /// Two memories, which the host's engine does not have.
+    #[test]
+    fn what_is_built_is_checked_as_what_is_loaded() {
+        let module = b"\0asm\x01\0\0\0\x05\x05\x02\0\x01\0\x01".to_vec();
+        let error = check_component(module, World::Builder).unwrap_err();
+        assert!(error.contains("is a broken module") && error.contains("memories"), "{error}");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //!                                         # Of a gzip file: those inside
 //! file = "files/contacts.csv"             # only where the bundle is a destination alone: the file to deliver
 //! repeatable = true                       # false: the file is encrypted, so no two builds are the same
+//! reads_all = true                        # false: the builder means to leave rows of a query unread
 //! last = "golden/last-week.csv"           # our file of last time, which is still there under the same name
 //!
 //! [scope]                                 # what the job's creator wrote
@@ -66,6 +67,7 @@ pub(super) struct Case {
     /// The file to deliver, where the bundle has no builder.
     pub file: Option<Arc<[u8]>>,
     pub repeatable: bool,
+    pub reads_all: bool,
     pub scope: serde_json::Value,
     pub settings: BTreeMap<String, String>,
     pub rows: BTreeMap<String, FileRows>,
@@ -149,6 +151,8 @@ struct Written {
     file: Option<Spanned<String>>,
     #[serde(default = "yes")]
     repeatable: bool,
+    #[serde(default = "yes")]
+    reads_all: bool,
     #[serde(default)]
     scope: BTreeMap<String, Spanned<toml::Value>>,
     #[serde(default)]
@@ -287,6 +291,7 @@ fn read(tests: &Path, path: &Path) -> Result<Case, CaseFault> {
         golden,
         file: ready.map(Arc::from),
         repeatable: written.repeatable,
+        reads_all: written.reads_all,
         scope: serde_json::Value::Object(scope),
         settings: written.settings,
         rows,

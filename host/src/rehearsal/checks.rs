@@ -1,6 +1,7 @@
 //! What must hold of builder and names, apart from any delivery, and of the files beside ours in the one without a fault.
 
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::RehearsalError;
 use super::case::Case;
@@ -8,7 +9,8 @@ use super::golden;
 use super::report::Check;
 use super::stage::{self, Run, Stage};
 use crate::job::facts::FileFacts;
-use crate::plugin::{Destination, Part};
+use crate::job::model::{ClaimedJob, Replacement};
+use crate::plugin::{Built, CallError, Destination, Part};
 use crate::remote::Names;
 use crate::spool::SpoolFile;
 
@@ -22,18 +24,18 @@ pub(super) struct Checked {
 pub(super) async fn check(stage: &Stage, destination: &Destination, bless: bool) -> Result<Checked, RehearsalError> {
     let Stage { bundle, case, .. } = stage;
     let mut checks = Vec::new();
-    let file = match build(stage, destination).await? {
-        Ok((file, _)) if !bundle.manifest.has(Part::Builder) => {
+    let file = match build(stage, destination, stage::FIRST_ATTEMPT).await? {
+        Ok(Built { file, .. }) if !bundle.manifest.has(Part::Builder) => {
             checks
                 .push(Check::good("file", format!("{} bytes, as the case gives it: nothing builds it", file.bytes())));
             Some(file)
         }
-        Ok((file, rows)) => {
-            checks.push(Check::good("build", format!("{rows} rows, {} bytes", file.bytes())));
-            Some(file)
+        Ok(built) => {
+            checks.push(whole(case, &built));
+            Some(built.file)
         }
-        Err(why) => {
-            checks.push(Check::bad("build", why));
+        Err(error) => {
+            checks.push(Check::bad("build", error.to_string()));
             None
         }
     };
@@ -49,25 +51,12 @@ pub(super) async fn check(stage: &Stage, destination: &Destination, bless: bool)
         checks.push(Check::good("deliveries", says.to_owned()));
         return Ok(Checked { checks, expected: None });
     }
-    let stop = CancellationToken::new();
-    let mut names = Vec::new();
-    for job in [stage::job(case, stage::FIRST_ATTEMPT), stage::job(case, uuid::Uuid::new_v4())] {
-        names.push(bundle.final_name(destination, &job, &stop).await.map_err(|error| error.to_string()));
-    }
-    let name = match names.as_slice() {
-        [Ok(one), Ok(other)] if one == other => {
-            checks.push(named(case, one));
-            Some(one.clone())
+    let name = match name(stage, destination).await {
+        Ok(name) => {
+            checks.push(named(case, &name));
+            Some(name)
         }
-        [Ok(one), Ok(other)] => {
-            let says = format!(
-                "two attempts of the same job got the names {one:?} and {other:?}; a final name is a function of delivery key, creation time and settings"
-            );
-            checks.push(Check::bad("final name", says));
-            None
-        }
-        other => {
-            let why = other.iter().find_map(|name| name.as_ref().err()).cloned().unwrap_or_default();
+        Err(why) => {
             checks.push(Check::bad("final name", why));
             None
         }
@@ -108,42 +97,87 @@ pub(super) fn beside(case: &Case, run: &Run, bless: bool) -> Result<Vec<Check>, 
     checked.collect()
 }
 
+/// The final name, which must be the same for whatever may claim the same delivery. The error says why there is none.
+async fn name(stage: &Stage, destination: &Destination) -> Result<String, String> {
+    let stop = CancellationToken::new();
+    let named = async |job: &ClaimedJob| {
+        stage.bundle.final_name(destination, job, &stop).await.map_err(|error| error.to_string())
+    };
+    let job = stage::job(&stage.case, stage::FIRST_ATTEMPT);
+    let name = named(&job).await?;
+    let again = ClaimedJob { attempt: Uuid::new_v4(), attempt_count: 2, ..job.clone() };
+    let edited = ClaimedJob { version: 2, ..again.clone() };
+    let replacement = Replacement { original: job.id, overwrite_agreed: false, original_expected: None };
+    let replacing = ClaimedJob { id: Uuid::new_v4(), replacement: Some(replacement), ..again.clone() };
+    for (what, job) in [("another attempt", again), ("an edit", edited), ("a replacement", replacing)] {
+        let other = named(&job).await?;
+        if other != name {
+            return Err(format!(
+                "the first attempt of the job got the name {name:?} and {what} of it {other:?}; make the name of delivery key, creation time and settings alone"
+            ));
+        }
+    }
+    Ok(name)
+}
+
 fn named(case: &Case, name: &str) -> Check {
+    const SAME: &str = "the same for another attempt, an edit and a replacement";
     match &case.final_name {
         Some(expected) if expected != name => {
             Check::bad("final name", format!("the plugin named the file {name:?}, and the case expects {expected:?}"))
         }
-        Some(_) => Check::good("final name", format!("{name}, as expected, for two attempts")),
-        None => Check::good("final name", format!("{name}, for two attempts; the case expects none")),
+        Some(_) => Check::good("final name", format!("{name}, as expected, {SAME}")),
+        None => Check::good("final name", format!("{name}, {SAME}; the case expects none")),
     }
 }
 
-async fn build(stage: &Stage, destination: &Destination) -> Result<Result<(SpoolFile, u64), String>, RehearsalError> {
+async fn build(
+    stage: &Stage,
+    destination: &Destination,
+    attempt: Uuid,
+) -> Result<Result<Built, CallError>, RehearsalError> {
     let draft = stage.spool.create(stage.bundle.manifest.limits.output_bytes())?;
-    let job = stage::job(&stage.case, stage::FIRST_ATTEMPT);
-    let built = stage.bundle.build(destination, &job, draft, &CancellationToken::new()).await;
-    Ok(built.map(|built| (built.file, built.rows)).map_err(|error| error.to_string()))
+    let job = stage::job(&stage.case, attempt);
+    Ok(stage.bundle.build(destination, &job, draft, &CancellationToken::new()).await)
 }
 
-/// Another build of the same rows, for the same attempt.
+/// What was built, of all rows.
+fn whole(case: &Case, Built { file, rows, unread, .. }: &Built) -> Check {
+    let built = format!("{rows} rows, {} bytes", file.bytes());
+    if unread.is_empty() {
+        return Check::good("build", built);
+    }
+    let unread = unread.iter().cloned().collect::<Vec<_>>().join(", ");
+    if !case.reads_all {
+        return Check::good("build", format!("{built}; rows of {unread} were left unread (reads_all = false)"));
+    }
+    Check::bad(
+        "build",
+        format!(
+            "{built}, and rows of {unread} were left unread: a batch may be shorter than was asked for, and only an empty one is the end; read on until it comes, or set reads_all = false where rows are left out on purpose"
+        ),
+    )
+}
+
+/// The same rows, built for another attempt.
 async fn repeatable(stage: &Stage, destination: &Destination, first: &SpoolFile) -> Result<Check, RehearsalError> {
     if !stage.case.repeatable {
         return Ok(Check::good("repeatable", "not asked for: repeatable = false".to_owned()));
     }
-    Ok(match build(stage, destination).await? {
-        Ok((second, _)) if second.sha256() == first.sha256() => {
-            Check::good("repeatable", "two builds are the same".to_owned())
+    Ok(match build(stage, destination, Uuid::new_v4()).await? {
+        Ok(second) if second.file.sha256() == first.sha256() => {
+            Check::good("repeatable", "the builds of two attempts are the same".to_owned())
         }
-        Ok((second, _)) => {
-            let differ = golden::difference(&bytes(first).await?, &bytes(&second).await?);
+        Ok(second) => {
+            let differ = golden::difference(&bytes(first).await?, &bytes(&second.file).await?);
             Check::bad(
                 "repeatable",
                 format!(
-                    "two builds of the same rows differ {differ}; where that is right (encryption), set repeatable = false"
+                    "two attempts built other files of the same rows: they differ {differ}; where that is right (encryption, the attempt's id in the file), set repeatable = false"
                 ),
             )
         }
-        Err(why) => Check::bad("repeatable", format!("the second build failed: {why}")),
+        Err(error) => Check::bad("repeatable", format!("the second build failed: {error}")),
     })
 }
 

@@ -1,5 +1,5 @@
 //! The rehearsal: a partner's bundle tested alone, by the very sequence that delivers. No database, no `destinations.toml`,
-//! no network but loopback.
+//! no network but loopback; only [`record_session`] connects, to the one server that it is told.
 //!
 //! `waybill plugin test DIR` is this module with a report for people. [`rehearse`] reads the bundle and its cases
 //! (`tests/NAME.toml`), checks builder and names, and then delivers each case once under every fault: [`crate::attempt`] runs
@@ -8,8 +8,9 @@
 //! server's own log. An unknown outcome is never false; what a later look makes of it is told beside it.
 //!
 //! A bundle fails if a conclusion is false (the contract promises what its server does not keep), if a call traps, hangs
-//! or exceeds a limit, if the plugin asks for what it may not, if its reports differ from what the host sees, if a final name
-//! is not stable, if a file that the contract declares beside ours is not written, or if bytes are not those of their golden file.
+//! or exceeds a limit, if the plugin asks for what it may not, if its reports differ from what the host sees, if it leaves rows
+//! unread, if the file differs between attempts, or the final name between attempts, edits and replacements, if a file that
+//! the contract declares beside ours is not written, or if bytes are not those of their golden file.
 //!
 //! In an author's own tests:
 //!
@@ -26,7 +27,7 @@
 //!
 //! Not promised: that a real partner behaves as a simulated one; `waybill partner check` finds out what that one does, and a
 //! session with a real server ([`record_session`]), once recorded, is part of every rehearsal. The simulated server always speaks
-//! SFTP, whatever the bundle's destinations are. Overwriting is rehearsed where a case has our file of last time there; replacements
+//! SFTP, whatever the bundle's destinations are, and shows at once what it did: the contract's `settle` is not waited for. Overwriting is rehearsed where a case has our file of last time there; replacements
 //! are not.
 
 mod case;
@@ -46,7 +47,7 @@ mod stage;
 mod truth;
 mod weigh;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -65,7 +66,7 @@ use crate::remote::simulated::SimulatedError;
 use crate::remote::{ConnectError, RemoteError};
 use crate::spool::SpoolError;
 use case::Case;
-use opened::Opened;
+use opened::{Opened, Waits};
 use sessions::Session;
 
 /// Deliveries at a time. They wait for loopback more than they compute.
@@ -115,6 +116,8 @@ pub enum RehearsalError {
     Bundle(BundleError),
     #[error("{0}")]
     Case(CaseFault),
+    #[error("destinations.example.toml cannot be read: {why}")]
+    Example { why: String },
     #[error(
         "{directory:?} has no cases; add tests/first.toml with `key = \"K-1\"`, the expected `final_name`, and the rows of each query under [rows]"
     )]
@@ -125,6 +128,12 @@ pub enum RehearsalError {
         "there is no fault {name:?}; a report names them all, such as plain, disk-full, cut-after-link; sessions are the recorded ones"
     )]
     NoSuchFault { name: String },
+    #[error(
+        "no session is recorded for {cases}, so there is none to deliver over; record one with `waybill plugin test DIR --only CASE --record NAME --against DESTINATION`"
+    )]
+    NoSessions { cases: String },
+    #[error("nothing would be delivered, since every fault that was named is excluded: {why}")]
+    AllExcluded { why: String },
     #[error("plugins cannot be run here")]
     Plugins(#[from] PluginError),
     #[error("the simulated server failed")]
@@ -172,13 +181,35 @@ pub enum RehearsalError {
 /// Rehearses the bundle in a directory.
 pub async fn rehearse(directory: impl AsRef<Path>, options: &Options) -> Result<Report, RehearsalError> {
     let (directory, began) = (directory.as_ref(), Instant::now());
-    let opened = Opened::open(directory, options).await?;
+    let opened = Opened::open(directory, options, Waits::Skipped).await?;
     let sessions = sessions::all(&opened.directory.join("tests"), &opened.known).map_err(RehearsalError::Case)?;
+    selects_something(&opened, &sessions, options)?;
     let mut reports = Vec::new();
     for case in &opened.cases {
         reports.push(rehearse_case(&opened, case, &sessions, options).await?);
     }
     Ok(opened.report(reports, began))
+}
+
+/// What was named and selects nothing is a mistake: a pass would say that it was tried.
+fn selects_something(opened: &Opened, sessions: &[Session], options: &Options) -> Result<(), RehearsalError> {
+    if options.fault.is_none() {
+        return Ok(());
+    }
+    let recorded = |case: &Case| sessions.iter().any(|session| session.header.case == case.name);
+    if options.sessions() && !opened.cases.iter().any(recorded) {
+        let cases = opened.cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(RehearsalError::NoSessions { cases });
+    }
+    let (faults, contract) = (options.faults()?, &opened.bundle.manifest.contract);
+    let each = opened.cases.iter().flat_map(|case| faults.iter().map(move |fault| (*fault, case)));
+    let excluded: Vec<_> = each.map(|(fault, case)| placed::excluded(fault, contract, case)).collect();
+    match excluded.iter().copied().collect::<Option<BTreeSet<_>>>() {
+        Some(why) if !why.is_empty() && !options.sessions() => {
+            Err(RehearsalError::AllExcluded { why: Vec::from_iter(why).join("; ") })
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 async fn rehearse_case(

@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::case::{self, Case};
 use super::report::{CaseReport, Report};
+use super::rows::{self, Needed};
 use super::stage::Stage;
 use super::{Options, Progress, RehearsalError, failed};
+use crate::attempt;
 use crate::plugin::{Bundle, PluginSettings, Plugins};
 use crate::remote::simulated::ssh;
 use crate::spool::Spool;
@@ -23,11 +26,21 @@ pub(super) struct Opened {
     pub cases: Vec<Case>,
     /// The names of all that there are.
     pub known: Vec<String>,
+    needed: Arc<Needed>,
     own: Own,
 }
 
+/// What becomes of the contract's `settle`, which an attempt waits for where it is short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waits {
+    /// A simulated server shows at once what it did, so that waiting shows nothing new, seventy times a case.
+    Skipped,
+    /// A real server takes its time.
+    Whole,
+}
+
 impl Opened {
-    pub async fn open(directory: &Path, options: &Options) -> Result<Self, RehearsalError> {
+    pub async fn open(directory: &Path, options: &Options, waits: Waits) -> Result<Self, RehearsalError> {
         if !directory.is_dir() {
             return Err(RehearsalError::NoBundle { directory: directory.to_owned() });
         }
@@ -35,15 +48,22 @@ impl Opened {
         options.tell(Progress::Loading);
         // Texts first: their faults are told without waiting for a compiler.
         let (cases, known) = cases(directory, options)?;
+        let needed = Arc::new(rows::needed(directory)?);
         let own = Own::make()?;
         let cache_dir = options.compiled.clone().unwrap_or_else(|| own.path("compiled"));
         let directory = directory.canonicalize().map_err(|source| failed(directory, source))?;
         let bundle = Plugins::open(&PluginSettings::new(cache_dir))?.load_alone(&directory).await;
-        let bundle = Arc::new(bundle.map_err(RehearsalError::Bundle)?);
+        let mut bundle = bundle.map_err(RehearsalError::Bundle)?;
+        let settle = &mut bundle.manifest.contract.settle;
+        // A longer one is not waited for, and leaves the outcome to a later look, here too.
+        if waits == Waits::Skipped && settle.is_some_and(|settle| settle <= attempt::LONGEST_SETTLE) {
+            *settle = Some(Duration::ZERO);
+        }
+        let bundle = Arc::new(bundle);
         for case in &cases {
             case.suits(&bundle.manifest).map_err(RehearsalError::Case)?;
         }
-        Ok(Self { bundle, directory, cases, known, own })
+        Ok(Self { bundle, directory, cases, known, needed, own })
     }
 
     /// Where a case is delivered.
@@ -52,6 +72,7 @@ impl Opened {
             bundle: Arc::clone(&self.bundle),
             directory: self.directory.clone(),
             case,
+            needed: Arc::clone(&self.needed),
             spool: Spool::open(&self.own.path("spool"))?,
             password: self.own.path("password"),
             proofs: Mutex::new(BTreeMap::new()),

@@ -11,16 +11,16 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::RehearsalError;
-use super::case::{Case, Moment};
+use super::case::{Acknowledgment, Case, Moment};
 use super::fault::{Fault, Oddity, Trouble};
 use super::filled::Filled;
 use super::later::{self, Later};
 use super::placed::{self, Naming, Placed, Scene};
 use super::record::{Concluded, Kept, MemoryRecord, Orders};
-use super::rows::RowFiles;
+use super::rows::{Needed, RowFiles};
 use super::truth::Truth;
 use crate::attempt::{self, Means, Record, Stop, Work};
-use crate::job::contract::Acknowledgment;
+use crate::job::contract;
 use crate::job::facts::{FileFacts, Sha256};
 use crate::job::model::ClaimedJob;
 use crate::job::verdict::Conclusion;
@@ -31,7 +31,7 @@ use crate::remote::{
 };
 use crate::spool::Spool;
 
-/// The attempt whose builds are compared: two builds for one attempt have nothing in which they may differ.
+/// The attempt whose build is compared with the golden file: always the same, so that a file may name it.
 pub(super) const FIRST_ATTEMPT: Uuid = Uuid::from_u128(0x0000_a77e_0000_7000_8000_0000_0000_0001);
 const JOB: Uuid = Uuid::from_u128(0x0000_0a0b_0000_7000_8000_0000_0000_0001);
 
@@ -41,6 +41,7 @@ pub(super) struct Stage {
     /// The bundle's.
     pub directory: PathBuf,
     pub case: Case,
+    pub needed: Arc<Needed>,
     pub spool: Spool,
     /// Holds the simulated server's password, as an operator's file would.
     pub password: PathBuf,
@@ -90,7 +91,7 @@ impl Stage {
             host_keys: vec![host_key.to_owned()],
             secret: SecretRef::PasswordFile(self.password.clone()),
         });
-        let rows = Arc::new(RowFiles(self.case.rows.clone()));
+        let rows = Arc::new(RowFiles { rows: self.case.rows.clone(), needed: Arc::clone(&self.needed) });
         self.bundle.rehearsed_at(endpoint, &self.case.settings, rows, meter).with_file(self.case.file.clone())
     }
 
@@ -115,7 +116,7 @@ impl Stage {
         let counted = Arc::clone(&server);
         let record = Arc::new(MemoryRecord::new(move || counted.log().len(), orders, proof, last));
         let stop = Stop::new();
-        self.acknowledge_when_published(&server, &names, expected);
+        self.acknowledge_when_published(&server, &record, &names);
         let scene = Scene { server: &server, record: &record, names: &names, naming, replaces, stop: &stop };
         let placed = placed::place(fault, &scene);
 
@@ -138,14 +139,14 @@ impl Stage {
             land(&server, &placed).await?;
         }
         let kept = record.kept();
-        // A file that is encrypted is another one with every build: what counts is what this attempt built.
-        let expected = kept.expected.as_ref().filter(|_| !self.case.repeatable).unwrap_or(expected);
+        // A file may be another one with every build: what counts is what this attempt built.
+        let expected = kept.expected.as_ref().unwrap_or(expected);
         // The partner answers what it has, and takes it.
         if !server.appearances(&names.final_name).is_empty() {
             if self.case.server.collects_later {
                 server.collect(&names.final_name);
             }
-            for answer in self.answers(&names, expected, Moment::Later) {
+            for answer in answers(&self.case.acknowledgments, &names, expected, Moment::Later) {
                 answer.give(&server)?;
             }
         }
@@ -210,7 +211,7 @@ impl Stage {
         let written = [Some(&names.final_name), names.temporary.as_ref()].into_iter().flatten();
         let beside = names.auxiliary.iter().map(|auxiliary| &auxiliary.name);
         let mut paths: Vec<String> = written.chain(beside).cloned().collect();
-        let answers = self.bundle.manifest.contract.acknowledgment.iter().flat_map(Acknowledgment::names);
+        let answers = self.bundle.manifest.contract.acknowledgment.iter().flat_map(contract::Acknowledgment::names);
         paths.extend(answers.map(|(_, name)| name.to_string()));
         paths.extend(self.case.acknowledgments.iter().map(|one| one.name.to_string()));
         // A folder whose name is a pattern is the partner's to make, when it has a file for it.
@@ -226,16 +227,18 @@ impl Stage {
         Ok(Some(FileFacts { name: names.final_name.clone(), bytes: bytes.len() as u64, sha256 }))
     }
 
-    fn acknowledge_when_published(&self, server: &Arc<SftpServer>, names: &Names, expected: &FileFacts) {
-        let answers = self.answers(names, expected, Moment::Published);
-        let (final_name, weak) = (resolve(&names.final_name), Arc::downgrade(server));
+    /// The partner answers the file that it was sent: what was authorized, not what another attempt would have built.
+    fn acknowledge_when_published(&self, server: &Arc<SftpServer>, record: &Arc<MemoryRecord>, names: &Names) {
+        let (acknowledgments, names) = (self.case.acknowledgments.clone(), names.clone());
+        let (final_name, weak, record) = (resolve(&names.final_name), Arc::downgrade(server), Arc::clone(record));
         server.hook(move |event| {
             let named = match event.action {
                 Action::Link | Action::Rename | Action::PosixRename | Action::Close => event.path == final_name,
                 _ => false,
             };
-            if let Some(server) = weak.upgrade().filter(|_| named && event.when == When::After) {
-                for answer in &answers {
+            let Some(server) = weak.upgrade().filter(|_| named && event.when == When::After) else { return None };
+            if let Some(expected) = record.kept().expected {
+                for answer in answers(&acknowledgments, &names, &expected, Moment::Published) {
                     if let Err(error) = answer.give(&server) {
                         tracing::warn!(%error, "an acknowledgment of the case could not be put there");
                     }
@@ -244,19 +247,19 @@ impl Stage {
             None
         });
     }
+}
 
-    fn answers(&self, names: &Names, expected: &FileFacts, moment: Moment) -> Vec<Answer> {
-        let sha256 = expected.sha256.to_string();
-        let fill = |text: &Filled| text.fill(names, &sha256);
-        let wanted = self.case.acknowledgments.iter().filter(|one| one.when == moment);
-        wanted
-            .map(|one| Answer {
-                name: fill(&one.name),
-                text: one.text.as_ref().map(fill),
-                final_name: names.final_name.clone(),
-            })
-            .collect()
-    }
+fn answers(all: &[Acknowledgment], names: &Names, expected: &FileFacts, moment: Moment) -> Vec<Answer> {
+    let sha256 = expected.sha256.to_string();
+    let fill = |text: &Filled| text.fill(names, &sha256);
+    let wanted = all.iter().filter(|one| one.when == moment);
+    wanted
+        .map(|one| Answer {
+            name: fill(&one.name),
+            text: one.text.as_ref().map(fill),
+            final_name: names.final_name.clone(),
+        })
+        .collect()
 }
 
 /// What the partner does by itself with what it was sent.

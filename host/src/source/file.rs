@@ -9,6 +9,8 @@
 //! `of` is a column's type in the contract's words. Bytes are base64; exact numerics, dates, times and timestamps are text, as
 //! plugins see them; of a `json` column a string is the JSON text itself, and any other value is written as one. Empty lines
 //! count for nothing. The whole file is read and checked at once, so that every fault is told with its line.
+//!
+//! Batches are as ragged as a database's: a reader that takes a short one for the end loses rows here too.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +20,11 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::{Column, Rows, SourceError, Value};
+
+/// Rows of the first batches, however many are asked for.
+const FIRST_BATCHES: [usize; 2] = [1, 2];
+/// Rows of every further one at most, as of a query's.
+const BATCH_ROWS: usize = 256;
 
 const TYPES: [&str; 7] = ["boolean", "integer", "float", "text", "bytes", "timestamp", "json"];
 
@@ -36,6 +43,7 @@ pub struct FileRows {
     columns: Arc<[Column]>,
     rows: Arc<[Vec<Value>]>,
     given: usize,
+    batches: usize,
 }
 
 impl FileRows {
@@ -58,7 +66,7 @@ impl FileRows {
         let rows = lines
             .map(|(at, line)| row(line, &columns).map_err(|what| RowsFault { line: at, what }))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { columns: columns.into(), rows: rows.into(), given: 0 })
+        Ok(Self { columns: columns.into(), rows: rows.into(), given: 0, batches: 0 })
     }
 
     /// How many rows there are.
@@ -73,9 +81,11 @@ impl Rows for FileRows {
     }
 
     fn next(&mut self, most: u32) -> BoxFuture<'_, Result<Vec<Vec<Value>>, SourceError>> {
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let rows = FIRST_BATCHES.get(self.batches).copied().unwrap_or(BATCH_ROWS);
+        let most = usize::try_from(most).map_or(rows, |most| most.min(rows));
         let batch: Vec<Vec<Value>> = self.rows.iter().skip(self.given).take(most).cloned().collect();
         self.given += batch.len();
+        self.batches += 1;
         Box::pin(async move { Ok(batch) })
     }
 }
@@ -153,6 +163,17 @@ mod tests {
         assert_eq!(first, [values.to_vec()]);
         assert_eq!(rows.next(9).await.unwrap()[0][3], Value::Text("[1, 2]".into()));
         assert!(rows.next(9).await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn plg_06_batches_of_a_file_are_as_ragged_as_a_databases() {
+        let lines: String = (0..300).map(|number| format!("[{number}]\n")).collect();
+        let mut rows = FileRows::parse(&format!("[{{\"name\":\"n\",\"of\":\"integer\"}}]\n{lines}")).unwrap();
+        let mut batches = Vec::new();
+        for most in [500, 500, 500, 9, 500, 500] {
+            batches.push(rows.next(most).await.unwrap().len());
+        }
+        assert_eq!(batches, [1, 2, 256, 9, 32, 0], "only the empty one is the end");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 pub use file::{FileRows, RowsFault};
 use futures::future::BoxFuture;
-pub use query::check_query;
+pub use query::{check_query, parameters};
 use uuid::Uuid;
 
 use crate::job::remedy::Remedy;

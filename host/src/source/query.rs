@@ -30,6 +30,14 @@ pub fn check_query(sql: &str) -> Result<(), SourceError> {
     }
 }
 
+/// The parameters that a query needs besides the tenant.
+pub fn parameters(sql: &str) -> impl Iterator<Item = &str> {
+    scan(sql).into_iter().filter_map(|piece| match piece {
+        Piece::Parameter(name) if name != TENANT => Some(name),
+        Piece::Parameter(_) | Piece::Text(_) | Piece::EndOfStatement { .. } => None,
+    })
+}
+
 /// Binds the tenant and the parameters.
 pub(super) fn bind(
     query: &str,
@@ -70,13 +78,7 @@ pub(super) fn bind(
 
 /// Binds the tenant, and nothing to the other parameters: for a query that is described and not run.
 pub(super) fn bind_nothing(query: &str, sql: &str, tenant: Uuid) -> Result<Bound, SourceError> {
-    let parameters: Vec<(String, String)> = scan(sql)
-        .into_iter()
-        .filter_map(|piece| match piece {
-            Piece::Parameter(name) if name != TENANT => Some((name.to_owned(), String::new())),
-            Piece::Parameter(_) | Piece::Text(_) | Piece::EndOfStatement { .. } => None,
-        })
-        .collect();
+    let parameters: Vec<_> = parameters(sql).map(|name| (name.to_owned(), String::new())).collect();
     bind(query, sql, tenant, &parameters)
 }
 

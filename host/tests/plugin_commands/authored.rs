@@ -73,6 +73,22 @@ fn nothing_is_made_over_what_is_there() -> anyhow::Result<()> {
 }
 
 #[test]
+fn a_bundle_in_the_working_directory_has_its_name() -> anyhow::Result<()> {
+    let bench = Bench::empty()?;
+    std::fs::create_dir(bench.bundle())?;
+    let made = bench.bare().current_dir(bench.bundle()).args(["new", ".", "--language", "rust"]).output()?;
+    let said = String::from_utf8_lossy(&made.stdout).into_owned();
+    assert_eq!(made.status.code(), Some(0), "{said}");
+    assert!(String::from_utf8(bench.read("partner.toml")?)?.contains("partner = \"acme\""), "{said}");
+
+    let absolute = bench.bundle().with_file_name("other");
+    let made = bench.bare().arg("new").arg(&absolute).args(["--language", "rust"]).output()?;
+    assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stdout));
+    assert!(std::fs::read_to_string(absolute.join("partner.toml"))?.contains("partner = \"other\""));
+    Ok(())
+}
+
+#[test]
 fn half_a_bundle_says_what_is_missing() -> anyhow::Result<()> {
     let bench = Bench::empty()?;
     let made = bench.author("new", &["--language", "python", "--part", "destination", "--partner", "acme-2"])?;

@@ -4,6 +4,7 @@
 //! It is here and not in the suite because only a package's own tests are promised its built program.
 
 mod authored;
+mod built;
 mod conventions;
 mod examples;
 mod matrix;

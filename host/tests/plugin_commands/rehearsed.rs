@@ -157,13 +157,50 @@ fn plg_06_the_bytes_of_a_file_beside_are_compared_and_written_anew() -> anyhow::
 }
 
 #[test]
-fn plg_06_a_final_name_that_differs_between_attempts_is_found() -> anyhow::Result<()> {
+fn plg_06_a_final_name_that_differs_for_the_same_delivery_is_found() -> anyhow::Result<()> {
     let manifest = MANIFEST.replace("contacts-{key}.csv", "contacts-{key}*.csv");
-    let case = CASE.replace("[settings]\n", "[settings]\nbehaviour = 'name-unstable'\n");
-    let (code, report) = Bench::made(&manifest, &case, "misbehaving-destination")?.report(&[])?;
-    let said = wrong(&report).join("\n");
-    assert_eq!(code, Some(4));
-    assert!(said.contains("two attempts of the same job got the names"), "{said}");
+    for (behaviour, what) in
+        [("name-unstable", "another attempt"), ("name-of-version", "an edit"), ("name-of-job", "a replacement")]
+    {
+        let case = CASE.replace("[settings]\n", &format!("[settings]\nbehaviour = '{behaviour}'\n"));
+        let (code, report) = Bench::made(&manifest, &case, "misbehaving-destination")?.report(&[])?;
+        let said = wrong(&report).join("\n");
+        assert_eq!(code, Some(4), "{behaviour}");
+        assert!(said.contains(&format!(" and {what} of it \"contacts-K-1-")), "{behaviour}: {said}");
+    }
+    Ok(())
+}
+
+/// A pass would say that it was tried.
+#[test]
+fn plg_06_what_is_named_and_selects_nothing_is_no_pass() -> anyhow::Result<()> {
+    let bench = Bench::made(&format!("{MANIFEST}rename_one_step = true\n"), CASE, "sftp-destination")?;
+    for (faults, told) in [
+        ("sessions", "no session is recorded for one, so there is none to deliver over; record one with"),
+        ("plain,sessions", "no session is recorded for one"),
+        (
+            "two-step-rename,dies-between",
+            "every fault that was named is excluded: the contract says that a rename is one step",
+        ),
+    ] {
+        let output = bench.test(&["--fault", faults])?;
+        let said = String::from_utf8([output.stdout, output.stderr].concat())?;
+        assert_eq!((output.status.code(), said.contains(told)), (Some(1), true), "{faults}: {said}");
+    }
+    let (code, report) = bench.report(&["--fault", "plain,two-step-rename"])?;
+    assert_eq!((code, wrong(&report)), (Some(0), vec![]));
+    Ok(())
+}
+
+/// A simulated server shows at once what it did.
+#[test]
+fn plg_06_the_contracts_settle_time_is_not_waited_for() -> anyhow::Result<()> {
+    let manifest = format!("{MANIFEST}settle_seconds = 20\n");
+    let (code, report) = Bench::made(&manifest, CASE, "sftp-destination")?.report(&["--fault", "plain"])?;
+    assert_eq!((code, wrong(&report)), (Some(0), vec![]));
+    let plain = fault(&report, "plain");
+    assert_eq!(plain["concluded"], "Completed(checksum)", "{plain}");
+    assert!(plain["milliseconds"].as_u64().is_some_and(|took| took < 20_000), "{plain}");
     Ok(())
 }
 

@@ -10,6 +10,8 @@
 //! | `panic` | panics with the message of the setting `message` |
 //! | `rows-then-fail` | writes some rows, then fails with the kind of the setting `failure` |
 //! | `swallow-lost-rows` | does as `well`, and takes rows that it was refused for the end of the rows |
+//! | `stop-at-a-short-batch` | takes a batch with fewer rows than it asked for to be the last; holds on to the query, if the setting `hold` is there |
+//! | `name-the-attempt` | writes the attempt's id into the file |
 //! | `swallow-full-spool` | writes each row by a call of its own, and goes on past those that failed |
 //! | `tell` | logs the values of its first row, and fails with them (or panics, if the setting `loudly` is there) |
 //! | `log-flood` | reads the rows, then logs without an end, or as many messages as the setting `messages` says |
@@ -26,6 +28,7 @@ use std::io::Write as _;
 use waybill_guest::export::BuilderExport;
 use waybill_guest::export::builder::Guest;
 use waybill_guest::export::builder::waybill::partner::output::File;
+use waybill_guest::export::builder::waybill::partner::source;
 use waybill_guest::{Builder, Built, Failure, Job, Output, Rows, Value, log, random, rows};
 
 struct Misbehaving;
@@ -47,6 +50,11 @@ impl Builder for Misbehaving {
             }
             "tell" => tell(job),
             "swallow-lost-rows" => swallow_lost_rows(job, output),
+            "stop-at-a-short-batch" => stop_at_a_short_batch(job, output),
+            "name-the-attempt" => {
+                writeln!(output, "{}", job.attempt)?;
+                well(job, output, u64::MAX)
+            }
             "log-flood" => log_flood(job),
             "leak-handles" => leak_handles(job),
             "big-list" => {
@@ -101,6 +109,27 @@ fn swallow_lost_rows(job: &Job, output: &mut Output<'_>) -> Result<Built, Failur
         built.rows += 1;
     }
     Ok(built)
+}
+
+/// Without the SDK, which reads on.
+fn stop_at_a_short_batch(job: &Job, output: &mut Output<'_>) -> Result<Built, Failure> {
+    const ASKED: u32 = 100;
+    let mut built = Built { rows: 0 };
+    let rows = source::open(job.setting_or("query", "rows"), &job.scope)?;
+    loop {
+        let batch = rows.next(ASKED)?;
+        let short = batch.len() < ASKED as usize;
+        for row in batch {
+            write_row(row, output)?;
+            built.rows += 1;
+        }
+        if short {
+            if job.setting("hold").is_some() {
+                std::mem::forget(rows);
+            }
+            return Ok(built);
+        }
+    }
 }
 
 fn swallow_full_spool(job: &Job, file: &File) -> Result<Built, Failure> {

@@ -21,6 +21,7 @@
 //! | `lie-acknowledgment`, `lie-own-acknowledgment` | reports an acceptance of the delivery key `another-key`, or of its own, in the file `answers/KEY.txt` |
 //! | `name-escapes` | the final name is the setting `name` (`../x`), as it stands |
 //! | `name-unstable` | the final name differs from attempt to attempt: it names the attempt |
+//! | `name-of-job`, `name-of-version` | the final name names the job's id, or the version of its terms |
 //! | `quote` | does well, and puts the setting `message` into every text that it reports, from `deliver` on; in `baseline` into all but the name |
 //! | `flood-report` | reports 20,000 remarks of 1 KiB each |
 //! | `dump` | reports all that it was told of its job, settings and all, as remarks named `job` |
@@ -42,6 +43,8 @@ impl Destination for Misbehaving {
         end_badly(job, "final-name")?;
         match behaviour(job) {
             "name-escapes" => Ok(job.setting_or("name", "../x").to_owned()),
+            "name-of-job" => Ok(format!("contacts-{}-{}.csv", job.delivery_key, job.id)),
+            "name-of-version" => Ok(format!("contacts-{}-{}.csv", job.delivery_key, job.version)),
             "name-unstable" => Ok(format!("contacts-{}-{}.csv", job.delivery_key, job.attempt)),
             _ => Ok(format!("contacts-{}.csv", job.delivery_key)),
         }

@@ -1,5 +1,6 @@
-//! `waybill plugin`: what the authors of a partner's bundle do on their own machine. No database, no configuration, no
-//! network but loopback.
+//! `waybill plugin`: what the authors of a partner's bundle do on their own machine. No database and no configuration. The
+//! network is needed twice: `build` fetches compilers and crates, and `test --record` delivers to the server that it is told.
+//! Every other test stays on loopback.
 //!
 //! A command is a file.
 

@@ -14,6 +14,7 @@ pub(super) const HELP: &str = "\
 Examples:
   waybill plugin new acme --language python
   waybill plugin new partners/acme --language rust --part destination --partner acme
+  mkdir acme && cd acme && waybill plugin new . --language rust
 
 Then: waybill plugin build acme && waybill plugin test acme
 
@@ -50,8 +51,7 @@ impl New {
             Parts::Destination => &[Part::Destination],
             Parts::Both => &Part::ALL,
         };
-        let named = directory.file_name().map(|name| name.to_string_lossy().into_owned());
-        let partner = self.partner.or(named).unwrap_or_default();
+        let partner = self.partner.or_else(|| name_of(&directory)).unwrap_or_default();
         let refused = if is_usable(&partner) {
             occupied(&directory)?
         } else {
@@ -74,6 +74,13 @@ impl New {
         output.answer(&document, || told(&shown, &files, parts))?;
         Ok(Ended::Done)
     }
+}
+
+/// The directory's own name, of `.` too.
+fn name_of(directory: &Path) -> Option<String> {
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    // Of `..` the name is known once it is looked up; what is not there yet has the name that was given.
+    name(directory).or_else(|| name(&directory.canonicalize().ok()?))
 }
 
 fn told(shown: &str, files: &BTreeMap<PathBuf, String>, parts: &[Part]) -> String {

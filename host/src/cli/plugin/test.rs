@@ -35,6 +35,7 @@ DIR holds partner.toml, builder.wasm, destination.wasm (the manifest may name ot
   final_name = \"inbox/contacts-K-1001.csv\" # what the plugin must name the file
   golden = \"golden/contacts.csv\"           # the expected bytes, relative to tests/
   repeatable = true                        # false where the file is encrypted
+  reads_all = true                         # false where the builder means to leave rows of a query unread
   file = \"files/contacts.csv\"              # only where the bundle is a destination alone: the file to deliver
 
   [scope]                                  # what the job's creator wrote: as in JSON, so dates in quotes

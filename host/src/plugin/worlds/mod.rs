@@ -14,6 +14,7 @@ mod remote;
 pub(super) mod source;
 pub(super) mod wasi;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use time::OffsetDateTime;
@@ -57,6 +58,8 @@ pub(super) struct State {
     /// Builders only.
     output: Option<output::Output>,
     queries: usize,
+    /// Queries that the guest let go of before their end.
+    unread: BTreeSet<String>,
     /// The first that the guest was told of; the host's own is not hidden behind one of the data.
     fault: Option<Fault>,
 }
@@ -86,6 +89,7 @@ impl State {
             source: None,
             output: None,
             queries: 0,
+            unread: BTreeSet::new(),
             fault: None,
         }
     }

@@ -12,7 +12,7 @@ use super::file::{FOLDER, Header, Ids, Session, file_name};
 use super::play::{self, Played, play};
 use crate::job::facts::{FileFacts, Found};
 use crate::plugin::{Address, Bundle, Meter, Part};
-use crate::rehearsal::opened::Opened;
+use crate::rehearsal::opened::{Opened, Waits};
 use crate::rehearsal::report::{CaseReport, Report, SessionReport};
 use crate::rehearsal::stage::Stage;
 use crate::rehearsal::{Options, Progress, RehearsalError, checks, weigh};
@@ -81,7 +81,7 @@ pub async fn record(
 ) -> Result<Recording, RehearsalError> {
     let (directory, began) = (directory.as_ref(), Instant::now());
     check_name(&against.session)?;
-    let opened = Opened::open(directory, options).await?;
+    let opened = Opened::open(directory, options, Waits::Whole).await?;
     let case = match opened.cases.as_slice() {
         [case] => case.clone(),
         cases => {
