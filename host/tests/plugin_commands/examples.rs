@@ -1,7 +1,7 @@
 //! The examples of `destinations.toml` that lie beside the shipped bundles: an operator copies one, and what it says is what a
 //! host reads.
 
-use waybill::plugin::examine_all;
+use waybill::plugin::{Limits, examine_all};
 
 use super::stage::{Bench, copy, repository};
 
@@ -27,7 +27,7 @@ fn plg_01_every_shipped_example_is_read_with_its_bundle_and_beside_the_others() 
         copy(&bench.bundle(), &partners.path().join(&name))?;
         shipped += 1;
     }
-    let all = examine_all(partners.path())?;
+    let all = examine_all(partners.path(), &Limits::most())?;
     assert_eq!((all.len(), shipped > 10), (shipped, true));
     for examined in &all {
         let problems: Vec<String> = examined.problems.iter().map(ToString::to_string).collect();

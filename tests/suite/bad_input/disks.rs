@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use waybill::job::evidence::Evidence;
+use waybill::job::evidence::{Answer, Evidence};
 use waybill::job::facts::Found;
 use waybill::job::status::{EventKind, FailureReason, Status};
 use waybill::store;
 use waybill_tests::house::DESTINATION;
-use waybill_tests::{House, Plan, Reach, SmallDisk, Sshd};
+use waybill_tests::{House, Plan, Reach, SmallDisk, Sshd, wait};
 
 use super::{assert_sentence, handed_back};
 
@@ -54,17 +54,24 @@ async fn bad_input_a_partners_full_disk_is_no_delivery_and_keeps_nothing() -> an
     assert_eq!((job.status, job.failure_reason), (Status::Failed, Some(FailureReason::NotDelivered)));
     assert_eq!(job.publish_intended_at, None, "the publish was asked for");
     assert!(job.expected.is_some_and(|expected| expected.bytes > 2 << 20));
-    assert_eq!(disk.names()?, [""; 0], "something stays at the partner");
     assert_eq!(server.times_created(&format!("incoming/{}", House::final_name(id)))?, 0);
 
-    let events = house.events(id).await?;
-    let evidence = events.iter().filter(|event| event.kind == EventKind::DeliveryEvidence);
-    let evidence: Vec<Evidence> = evidence
-        .map(|event| Ok(serde_json::from_value(event.detail.clone().unwrap_or_default())?))
-        .collect::<anyhow::Result<_>>()?;
-    let Some(Evidence::Receipt(receipt)) = evidence.last() else { panic!("no receipt: {evidence:?}") };
+    // The temporary file is removed once the end is on record.
+    let (events, evidence) = wait::until("the removal's answer", async || {
+        let events = house.events(id).await?;
+        let evidence = events.iter().filter(|event| event.kind == EventKind::DeliveryEvidence);
+        let evidence: Vec<Evidence> = evidence
+            .map(|event| Ok(serde_json::from_value(event.detail.clone().unwrap_or_default())?))
+            .collect::<anyhow::Result<_>>()?;
+        Ok(matches!(evidence.last(), Some(Evidence::RemovalAnswered { .. })).then_some((events, evidence)))
+    })
+    .await?;
+    assert_eq!(disk.names()?, [""; 0], "something stays at the partner");
+    let [.., Evidence::Receipt(receipt), Evidence::RemovalAnswered { answer, .. }] = &evidence[..] else {
+        panic!("no receipt: {evidence:?}")
+    };
+    assert_eq!(*answer, Answer::Acknowledged);
     assert!(!evidence.iter().any(|one| matches!(one, Evidence::Publish { .. })), "{evidence:?}");
-    assert_eq!(receipt.temporary_removed, Some(true));
     assert!(receipt.look.as_ref().is_some_and(|look| look.found == Found::Absent), "{receipt:?}");
     assert_sentence(receipt.call.as_deref().unwrap_or_default(), &["server refused", "disk"]);
     let finished = events.iter().find(|event| event.kind == EventKind::Finished);

@@ -85,7 +85,7 @@ async fn del_09_a_temporary_file_that_we_did_not_make_is_not_removed() -> anyhow
     partner.server.put(&temporary, "somebody's")?;
     let writer = writer(&session, &names, &file, PublishForm::Link, &record);
     assert!(matches!(writer.send().await, Err(RemoteError::Refused { .. })));
-    assert!(matches!(writer.remove_temporary().await, Err(RemoteError::Forbidden { .. })));
+    assert_eq!(writer.leftover(), None);
     assert!(matches!(writer.publish().await, Err(RemoteError::Forbidden { .. })));
     assert_eq!(partner.server.read(&temporary).as_deref(), Some(&b"somebody's"[..]));
     Ok(())
@@ -153,10 +153,7 @@ async fn fen_09_a_cut_publish_is_unanswered_and_never_sent_again() -> anyhow::Re
             assert!(matches!(lost, Err(RemoteError::Unknown { .. })), "{form:?} {when:?}: {lost:?}");
             assert!(matches!(publish(&writer, form).await, Err(RemoteError::Forbidden { .. })));
             assert!(matches!(writer.put("k.csv.done", Vec::new()).await, Err(RemoteError::Forbidden { .. })));
-            assert!(
-                matches!(writer.remove_temporary().await, Err(RemoteError::Forbidden { .. })),
-                "it may still be published"
-            );
+            assert_eq!(writer.leftover(), None, "it may still be published");
             assert_eq!(partner.server.times_created("k.csv"), 1);
             let answers = record.answers();
             assert!(matches!(&answers[..], [(_, Answer::Unanswered { .. })]), "{answers:?}");
@@ -182,7 +179,7 @@ async fn fen_01_a_fence_that_refuses_leaves_no_publish_in_the_servers_log() -> a
         assert_eq!(writer.outcome(PATIENCE).await.publish, None, "never sent");
         assert!(record.answers().is_empty());
         if form != PublishForm::ExclusiveCreate {
-            assert!(writer.remove_temporary().await?);
+            assert_eq!(writer.leftover(), names.temporary);
         }
     }
     Ok(())
@@ -231,7 +228,7 @@ async fn del_04_a_file_that_appears_before_the_publish_is_not_replaced() -> anyh
         assert!(matches!(&answers[..], [(_, Answer::Refused { code: Some(_), .. })]), "{answers:?}");
         if form != PublishForm::ExclusiveCreate {
             assert!(partner.server.read(".attempt-k.part").is_some(), "ours is still there, to be looked at");
-            assert!(writer.remove_temporary().await?);
+            assert_eq!(writer.leftover(), names.temporary);
         }
     }
     Ok(())
@@ -272,7 +269,7 @@ async fn del_03_a_linked_name_of_another_size_is_no_confirmed_publish_and_its_te
     let answers = record.answers();
     assert!(matches!(&answers[..], [(PublishForm::Link, Answer::Unanswered { .. })]), "{answers:?}");
     assert!(writer.put("k.csv.done", Vec::new()).await.is_err(), "no trigger for a file that is not whole");
-    assert!(matches!(writer.remove_temporary().await, Err(RemoteError::Forbidden { .. })));
+    assert_eq!(writer.leftover(), None);
     assert_eq!(partner.server.read(".attempt-k.part").as_deref(), Some(&b"content"[..]));
     assert_eq!(partner.server.times_created("k.csv.done"), 0);
     assert_eq!(writer.outcome(PATIENCE).await.publish, answers.into_iter().next());
@@ -332,8 +329,7 @@ async fn fen_09_only_what_was_sent_whole_is_published() -> anyhow::Result<()> {
     assert!(matches!(&short, RemoteError::Refused { code: None, text } if text.contains("3 bytes of 7")), "{short:?}");
     assert!(matches!(writer.publish().await, Err(RemoteError::Forbidden { .. })));
     assert_eq!((record.intended(), partner.server.times_created("k.csv")), (0, 0));
-    assert!(writer.remove_temporary().await?);
-    assert_eq!(writer.outcome(PATIENCE).await.temporary_removed, Some(true));
+    assert_eq!(writer.leftover(), names.temporary);
     Ok(())
 }
 
@@ -408,8 +404,7 @@ async fn lse_03_a_job_that_is_lost_during_the_upload_ends_it_and_lets_the_tempor
     assert!(matches!(writer.publish().await, Err(RemoteError::Forbidden { .. })));
     let sending = writer.outcome(PATIENCE).await;
     assert_eq!((sending.sent, sending.publish), (None, None));
-    assert!(writer.remove_temporary().await?);
-    assert_eq!(partner.server.read(&temporary), None);
+    assert_eq!(writer.leftover(), Some(temporary));
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use uuid::Uuid;
-use waybill::job::evidence::{Evidence, Receipt};
+use waybill::job::evidence::{Answer, Evidence, Receipt};
 use waybill::job::model::Job;
 use waybill::job::status::{EventKind, FailureReason, Status};
 use waybill::upkeep::Looked;
@@ -181,6 +181,17 @@ impl Silent {
     /// The receipt of an attempt that has ended.
     pub async fn receipt(&self) -> anyhow::Result<Receipt> {
         self.recorded_receipt().await?.context("the attempt left no receipt")
+    }
+
+    /// What the server answered when it was asked to remove the temporary file, which is after the attempt's end.
+    pub async fn until_removal(&self) -> anyhow::Result<Answer> {
+        wait::until("the removal's answer", async || {
+            Ok(self.evidence().await?.into_iter().find_map(|one| match one {
+                Evidence::RemovalAnswered { answer, .. } => Some(answer),
+                _ => None,
+            }))
+        })
+        .await
     }
 
     async fn recorded_receipt(&self) -> anyhow::Result<Option<Receipt>> {

@@ -1,5 +1,6 @@
 //! A publish that the partner's server refuses: when that proves that nothing was delivered, and when it does not.
 
+use waybill::job::evidence::Answer;
 use waybill::job::status::EventKind;
 use waybill_tests::sftp_server::{Action, Behaviour, Fault, When};
 
@@ -54,7 +55,7 @@ async fn del_03_a_refusal_with_everything_as_before_is_not_delivered() -> anyhow
         assert_eq!(silent.detail(EventKind::Finished).await?["proof"]["code"], "refused_and_unchanged", "{contract}");
         assert_eq!(silent.server.read(&silent.name()), None);
         // Nothing can be published any more, so the worker clears up what it sent.
-        assert_eq!(silent.receipt().await?.temporary_removed, Some(true), "{contract}");
+        assert_eq!(silent.until_removal().await?, Answer::Acknowledged, "{contract}");
         assert_eq!(silent.server.read(&silent.temporary().await?), None);
     }
     Ok(())
@@ -118,7 +119,11 @@ async fn del_09_a_removal_that_the_server_did_not_confirm_is_on_record_as_tried(
         })
         .await?;
         assert_eq!(silent.stands().await?, NOT_DELIVERED, "{fault:?}");
-        assert_eq!(silent.receipt().await?.temporary_removed, Some(false), "{fault:?}");
+        let answer = silent.until_removal().await?;
+        match fault {
+            Fault::Cut => assert!(matches!(answer, Answer::Unanswered { .. }), "{answer:?}"),
+            _ => assert!(matches!(answer, Answer::Refused { code: Some(code), .. } if code == u32::from(REFUSED)), "{answer:?}"),
+        }
         let temporary = silent.temporary().await?;
         assert!(silent.server.read(&temporary).is_some(), "{fault:?}");
         assert_eq!(silent.removals().await?, 1, "{fault:?}: asked once");

@@ -315,8 +315,7 @@ async fn lse_03_a_takeover_before_the_fence_ends_the_upload_and_removes_its_temp
     let temporary = silent.temporary().await?;
     assert_eq!(silent.taken_over().await?.status, Status::OutcomeUnknown);
     silent.gate.open();
-    let receipt = silent.until_receipt().await?;
-    assert_eq!(receipt.temporary_removed, Some(true), "{receipt:?}");
+    assert_eq!(silent.until_removal().await?, Answer::Acknowledged);
     assert_eq!(silent.server.read(&temporary), None);
     assert_eq!(silent.house.job(job).await?.status, Status::OutcomeUnknown);
     assert_eq!(silent.server.times_created(&silent.name()), 0);

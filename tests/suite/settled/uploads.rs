@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use waybill::job::evidence::Answer;
 use waybill::job::status::{EventKind, Status};
 use waybill_tests::house::PlannedQuery;
 use waybill_tests::sftp_server::{Action, When};
@@ -47,8 +48,7 @@ async fn lse_03_a_takeover_that_the_lease_keeper_finds_ends_the_upload_and_remov
     })
     .await?;
     silent.gate.open();
-    let receipt = silent.until_receipt().await?;
-    assert_eq!(receipt.temporary_removed, Some(true), "{receipt:?}");
+    assert_eq!(silent.until_removal().await?, Answer::Acknowledged);
     assert_eq!(silent.server.read(&temporary), None);
     let expected = silent.house.job(silent.job).await?.expected.map_or(0, |file| file.bytes);
     let written = silent.server.operations().into_iter().find_map(|done| match done.operation {
