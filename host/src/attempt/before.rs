@@ -64,18 +64,17 @@ async fn original_acknowledged(
         return Ok(Acceptance::None);
     };
     let Some(expected) = &original.expected else { return Ok(Acceptance::None) };
-    let contract = &work.bundle.manifest.contract;
-    let recorded = Recorded::of(&original, contract, &work.destination.digests.contract);
-    // Without a list of what was there no acknowledgment was shown to be new, and none can be tied to it.
-    if recorded.acknowledgments.is_none() {
+    // What was shown to have published nothing was not acknowledged either, whatever earlier attempts of the key were.
+    if !original.fenced && original.fences_known {
         return Ok(Acceptance::None);
     }
+    let contract = &work.bundle.manifest.contract;
+    let recorded = Recorded::of(&original, contract, &work.destination.digests.contract);
     let names = Arc::new(names_of(&original, &recorded, expected));
     let answered = answers_to(session, &names, &original, &recorded).await;
     if let Some(why) = answered.unread {
         return Err(why);
     }
-    let Some(said) = answered.said else { return Ok(Acceptance::None) };
     // The original is one of the others of this attempt; what remains are the others of the original.
     let mut others = history.others.clone();
     if let Some(own) = others.iter().position(|other| other.as_ref() == Some(expected)) {
@@ -93,7 +92,14 @@ async fn original_acknowledged(
         looked_after: Duration::MAX,
         looked_since_answer: Duration::ZERO,
     };
-    Ok(compare::said(&on_record, &said))
+    let perhaps = answered.perhaps.iter().find(|one| compare::acceptance(&on_record, &[one]).is_of_the_delivery());
+    match (compare::acceptance(&on_record, &answered.said.iter().collect::<Vec<_>>()), perhaps) {
+        (acceptance, Some(answer)) if !acceptance.is_of_the_delivery() => Err(format!(
+            "{:?} may accept it: the contract was another one when it was sent, or the file may have been there before",
+            answer.name
+        )),
+        (acceptance, _) => Ok(acceptance),
+    }
 }
 
 impl Seen {

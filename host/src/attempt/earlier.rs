@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::Work;
 use super::look_back::{Others, ask_away, facts, look_back, names_of};
 use super::record::{Earlier, KeyHistory, NotRecorded, Place, Record};
+use crate::job::evidence::Receipt;
 use crate::job::on_record::{AttemptOnRecord, Recorded};
 use crate::job::verdict::{Leave, worth_removing};
 use crate::remote::Session;
@@ -56,7 +57,8 @@ async fn fence(
     let recorded = Recorded::of(earlier, &manifest.contract, &work.destination.digests.contract);
     let Some(temporary) = &recorded.temporary else { return Ok(false) };
     let names = Arc::new(names_of(earlier, &recorded, expected));
-    let observation = look_back(session, &names, earlier, &recorded, manifest.limits.read_back_bytes(), None).await;
+    let mut observation = Receipt::default();
+    look_back(session, &names, earlier, &recorded, manifest.limits.read_back_bytes(), &mut observation).await;
     // The history is this replacement's; the earlier attempt is one of its others.
     let mut expected_of_others = history.others.clone();
     if let Some(own) = expected_of_others.iter().position(|other| other.as_ref() == Some(expected)) {

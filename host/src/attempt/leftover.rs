@@ -22,6 +22,7 @@ impl Leftover {
     pub async fn remove(self, work: &Work, record: &dyn Record, session: &Session, terminal: &Terminal) {
         // Without the record of its end, the next look has to find things as they are.
         if !self.never_sent && !matches!(terminal, Terminal::Written(_)) {
+            tracing::info!(job = %work.job.id, attempt = %work.job.attempt, temporary = self.temporary, "the temporary file stays at the partner until a later look has settled the outcome");
             return;
         }
         let answer = if session.is_usable() {

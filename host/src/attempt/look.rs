@@ -26,6 +26,9 @@ const MOST_LISTED: u32 = 1000;
 /// How long all of them together may take to read.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(120);
 
+/// Answers that one look keeps at most.
+const MOST_KEPT: usize = 20;
+
 /// What the looks at the end of an attempt showed.
 pub(super) struct Looks {
     final_name: Listing,
@@ -48,10 +51,13 @@ pub struct Asked<'a> {
 /// What the partner's answers say of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answered {
-    /// The one that weighs most. Where not all could be read, only one that speaks against the delivery.
-    pub said: Option<Acknowledged>,
+    /// What may be about the attempt, by both contracts. Where not all could be read, only what speaks against the delivery.
+    pub said: Vec<Acknowledged>,
     /// Why not all could be listed or read: then it is not known what the partner says.
     pub unread: Option<String>,
+    /// Acceptances by one of the two contracts alone, or not shown to be new. They complete nothing, and nothing is sent again
+    /// beside one of them.
+    pub perhaps: Vec<Acknowledged>,
 }
 
 /// Looks at everything that the conclusion rests on.
@@ -115,7 +121,7 @@ pub(super) fn add_to(receipt: &mut Receipt, looks: Looks) {
 impl Answered {
     /// Adds them to a receipt with its report, and names every difference from it.
     pub fn add_to(self, receipt: &mut Receipt) {
-        receipt.acknowledgment = self.said;
+        receipt.acknowledgments = self.said;
         receipt.differences = differences::of_report(receipt);
         receipt.differences.extend(self.unread);
     }
@@ -126,24 +132,43 @@ impl Answered {
 pub(super) async fn acknowledgments_there(work: &Work, session: &Session, names: &Arc<Names>) -> Option<Vec<String>> {
     work.bundle.manifest.contract.acknowledgment.as_ref()?;
     let reader = Reader::new(session.clone(), Arc::clone(names), CancellationToken::new());
-    match listed(&reader).await {
-        Ok(names) => Some(names),
-        Err(why) => {
+    match list(&reader).await {
+        Listed { names, unread: None } => Some(names),
+        Listed { unread: Some(why), .. } => {
             tracing::warn!(job = %work.job.id, attempt = %work.job.attempt, why, "what lies there of the partner's answers is not known; none will count for this attempt, and a refusal against it");
             None
         }
     }
 }
 
-/// All of them, or none: of a part it is not known what is new.
-async fn listed(reader: &Reader) -> Result<Vec<String>, String> {
-    let names = reader.acknowledgments(MOST_LISTED + 1).await.map_err(|error| error.to_string())?;
-    if names.len() > MOST_LISTED as usize {
-        return Err(format!(
-            "more than {MOST_LISTED} files match the acknowledgment's name; put {{key}} or {{final}} into it"
-        ));
+/// Files by which the partner may have answered, and why they are not all.
+#[derive(Default)]
+struct Listed {
+    names: Vec<String>,
+    unread: Option<String>,
+}
+
+async fn list(reader: &Reader) -> Listed {
+    let mut listed = Listed::default();
+    let folders = match reader.names().acknowledgment_folders() {
+        Ok(folders) => folders,
+        Err(error) => return Listed { unread: Some(error.to_string()), ..listed },
+    };
+    for folder in folders {
+        // What lies in the others may still say no.
+        match reader.acknowledgments(&folder, MOST_LISTED + 1).await {
+            Ok(names) if names.len() > MOST_LISTED as usize => {
+                listed.unread = Some(format!(
+                    "more than {MOST_LISTED} files match the acknowledgment's name; put {{key}} or {{final}} into it"
+                ));
+            }
+            Ok(names) => listed.names.extend(names),
+            Err(error) => {
+                listed.unread = Some(format!("the partner's answers in {folder:?} cannot be listed: {error}"))
+            }
+        }
     }
-    Ok(names)
+    listed
 }
 
 /// The partner's word about an attempt, read and matched by the host itself: for the attempt, and for any look after it.
@@ -163,7 +188,7 @@ pub async fn answered(session: &Session, names: &Arc<Names>, asked: Asked<'_>) -
     }
     // What could not be read may speak against the delivery.
     if answered.unread.is_some() {
-        answered.said = answered.said.filter(speaks_against);
+        answered.said.retain(speaks_against);
     }
     answered
 }
@@ -177,7 +202,9 @@ async fn read_all(
     let expressions = Acknowledgments::new(asked.then, asked.now).map_err(|error| error.to_string())?;
     let parts = Parts { key: &names.key, attempt: &names.attempt, final_name: &names.final_name };
     let reader = Reader::new(session.clone(), Arc::clone(names), CancellationToken::new());
-    for name in listed(&reader).await? {
+    let listed = list(&reader).await;
+    answered.unread = listed.unread;
+    for name in listed.names {
         let before = before(asked, &name, parts);
         if before == Before::There {
             continue;
@@ -197,16 +224,16 @@ async fn read_all(
             Vec::new()
         };
         let written_by_us = names.is_ours(&name) || asked.ours.iter().any(|put| put.name == name);
-        let Ok(said) = expressions.read(File { name: &name, bytes: &bytes, before, written_by_us }, parts) else {
-            continue;
-        };
-        // What speaks against a delivery weighs more than what speaks for it, and one that names the attempt or the
-        // content says more than one that names only the key.
-        let weight = |said: &Acknowledged| (speaks_against(said), names_more(said));
-        if answered.said.as_ref().is_none_or(|known| weight(known) < weight(&said)) {
-            answered.said = Some(said);
+        let file = File { name: &name, bytes: &bytes, before, written_by_us };
+        match expressions.read(file, parts) {
+            Ok(said) => answered.said.push(said),
+            Err(_) => answered.perhaps.extend(expressions.perhaps_accepted(file, parts)),
         }
     }
+    // What speaks against a delivery weighs more than what speaks for it, and one that names the attempt or the content
+    // says more than one that names only the key.
+    answered.said.sort_by_key(|said| std::cmp::Reverse((speaks_against(said), names_more(said))));
+    answered.said.truncate(MOST_KEPT);
     Ok(())
 }
 

@@ -12,6 +12,7 @@ use crate::job::facts::{FileFacts, Found};
 use crate::job::on_record::{AttemptOnRecord, Recorded};
 use crate::job::verdict::Facts;
 use crate::job::verdict::compare::{self, OnRecord};
+use crate::job::verdict::differences;
 use crate::plugin::{CallError, Reported};
 use crate::remote::{self, Names, RemoteError, Session};
 
@@ -44,30 +45,32 @@ pub async fn answers_to(
     answered(session, names, Asked { then, now, there_before: acknowledgments.as_deref(), ours: &ours }).await
 }
 
-/// Looks at final name, temporary name and acknowledgments, and sets them beside what the plugin says that it observed.
+/// Looks at final name, temporary name and acknowledgments, one after the other: what was looked at stands in `observation`,
+/// should the rest take too long.
 pub async fn look_back(
     session: &Session,
     names: &Arc<Names>,
     attempt: &AttemptOnRecord,
     recorded: &Recorded,
     read_back_up_to: u64,
-    observed: Option<Result<Reported, CallError>>,
-) -> Receipt {
-    let mut receipt = Receipt {
-        look: Some(remote::look(session, &names.final_name, read_back_up_to).await),
-        temporary: match &names.temporary {
-            Some(name) => Some(remote::look(session, name, 0).await),
-            None => None,
-        },
-        ..Receipt::default()
-    };
-    match observed {
-        Some(Ok(reported)) => receipt.reported = serde_json::to_value(&reported).ok(),
-        Some(Err(error)) => receipt.call = Some(error.to_string()),
-        None => {}
+    observation: &mut Receipt,
+) {
+    observation.look = Some(remote::look(session, &names.final_name, read_back_up_to).await);
+    if let Some(name) = &names.temporary {
+        observation.temporary = Some(remote::look(session, name, 0).await);
     }
-    answers_to(session, names, attempt, recorded).await.add_to(&mut receipt);
-    receipt
+    answers_to(session, names, attempt, recorded).await.add_to(observation);
+}
+
+/// Sets beside the host's look what the plugin says that it observed, and names every difference.
+pub fn set_beside(observation: &mut Receipt, observed: Result<Reported, CallError>) {
+    match observed {
+        Ok(reported) => {
+            observation.reported = serde_json::to_value(&reported).ok();
+            observation.differences.extend(differences::of_report(observation));
+        }
+        Err(error) => observation.call = Some(error.to_string()),
+    }
 }
 
 /// The facts of an attempt on record after a look; `None` without a publish fence, or without what cutoff 2 recorded.

@@ -23,7 +23,7 @@ mod stop;
 use std::sync::Arc;
 
 pub use deliver::LONGEST_SETTLE;
-pub use look_back::{Others, ask_away, asked_away, facts, look_back, names_of};
+pub use look_back::{Others, ask_away, asked_away, facts, look_back, names_of, set_beside};
 pub use record::{
     Authorization, Delivered, Earlier, End, KeyHistory, Known, NotRecorded, Place, Record, Release, Terminal,
 };

@@ -44,6 +44,9 @@ impl PublishForm {
     }
 }
 
+/// What stands in the place of data in a guest's words.
+pub const A_VALUE: &str = "(a value)";
+
 /// What became of a request whose effect matters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
@@ -123,9 +126,9 @@ pub struct Receipt {
     /// Auxiliary files and what became of each.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub auxiliary: Vec<AuxiliaryPut>,
-    /// An acknowledgment that the host read itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub acknowledgment: Option<Acknowledged>,
+    /// Acknowledgments that the host read itself, those that speak against the delivery first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub acknowledgments: Vec<Acknowledged>,
     /// True if the temporary was removed by us, and the server confirmed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temporary_removed: Option<bool>,

@@ -10,14 +10,12 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::record::MemoryRecord;
-use crate::attempt::{Others, Work, ask_away, facts, look_back, names_of};
+use crate::attempt::{Others, Work, ask_away, facts, look_back, names_of, set_beside};
 use crate::job::evidence::{Evidence, Receipt};
 use crate::job::facts::FileFacts;
 use crate::job::on_record::{AttemptOnRecord, Recorded};
 use crate::job::status::Status;
-use crate::job::verdict::{
-    Conclusion, Facts, Leave, Lost, after_removal, compare, without_fence, worth_removing,
-};
+use crate::job::verdict::{Conclusion, Facts, Leave, Lost, after_removal, compare, without_fence, worth_removing};
 use crate::remote::{Names, Reader, Session};
 
 /// What the later looks concluded.
@@ -87,10 +85,13 @@ impl Looking<'_> {
     /// The host's looks, with the plugin's observation beside them.
     async fn observe(&self, attempt: &AttemptOnRecord, recorded: &Recorded, names: &Arc<Names>) -> Receipt {
         let Work { bundle, destination, job, .. } = self.work;
+        let read_back = bundle.manifest.limits.read_back_bytes();
+        let mut observation = Receipt::default();
+        look_back(self.session, names, attempt, recorded, read_back, &mut observation).await;
         let reader = Reader::new(self.session.clone(), Arc::clone(names), CancellationToken::new());
         let observed = bundle.observe(destination, job, self.expected, recorded.baseline.as_ref(), reader).await;
-        let read_back = bundle.manifest.limits.read_back_bytes();
-        look_back(self.session, names, attempt, recorded, read_back, Some(observed)).await
+        set_beside(&mut observation, observed);
+        observation
     }
 
     /// The temporary-name fence, as the reconciler keeps it. True if the file was asked away.

@@ -67,21 +67,14 @@ impl Reader {
         self.unless_stopped(self.session.read(name, 0, most)).await
     }
 
-    /// Host only: at most `most` files that would count as the partner's answer.
-    pub async fn acknowledgments(&self, most: u32) -> Result<Vec<String>, RemoteError> {
-        let folders = self.names.acknowledgment_folders();
-        let folders = folders.map_err(|error| RemoteError::Invalid { why: error.to_string() })?;
-        let mut answers = Vec::new();
-        for folder in folders {
-            let names = Arc::clone(&self.names);
-            let wanted = move |name: &str| names.is_acknowledgment(name);
-            let left = (most as usize).saturating_sub(answers.len());
-            let listed = self.unless_stopped(self.session.list(&folder, "", left, wanted)).await?;
-            // A folder among them is not their answer; a server that tells no kinds may show a file so.
-            let files = listed.into_iter().filter(|entry| matches!(entry.kind.as_str(), "file" | "unknown"));
-            answers.extend(files.map(|entry| entry.name));
-        }
-        Ok(answers)
+    /// Host only: at most `most` files in a folder that would count as the partner's answer.
+    pub async fn acknowledgments(&self, folder: &str, most: u32) -> Result<Vec<String>, RemoteError> {
+        let names = Arc::clone(&self.names);
+        let wanted = move |name: &str| names.is_acknowledgment(name);
+        let listed = self.unless_stopped(self.session.list(folder, "", most as usize, wanted)).await?;
+        // A folder among them is not their answer; a server that tells no kinds may show a file so.
+        let files = listed.into_iter().filter(|entry| matches!(entry.kind.as_str(), "file" | "unknown"));
+        Ok(files.map(|entry| entry.name).collect())
     }
 
     /// A digest that the server computed, where it offers one. None of the extensions for it has one layout that

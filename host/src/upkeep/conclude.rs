@@ -22,6 +22,6 @@ fn names_the_attempt(inspection: &Inspection) -> bool {
     let recorded = inspection.attempt.evidence.iter().filter_map(crate::job::evidence::Evidence::look);
     recorded
         .chain(std::iter::once(&inspection.observation))
-        .filter_map(|look| look.acknowledgment.as_ref())
+        .flat_map(|look| &look.acknowledgments)
         .any(|said| said.attempt.as_deref().is_some_and(|named| named.eq_ignore_ascii_case(&id)))
 }

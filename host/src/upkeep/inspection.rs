@@ -12,14 +12,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::attempt::{Others, facts, look_back, names_of};
+use crate::attempt::{Others, facts, look_back, names_of, set_beside};
 use crate::job::contract::Contract;
 use crate::job::evidence::Receipt;
 use crate::job::facts::{FileFacts, Found, Listing};
 use crate::job::on_record::{AttemptOnRecord, Recorded};
 use crate::job::verdict::compare;
 use crate::job::verdict::{Facts, Removal};
-use crate::plugin::{Destination, Registry, Served};
+use crate::plugin::{CallError, Destination, Registry, Reported, Served};
 use crate::remote::{Names, Reader, Session, SessionLimits};
 use crate::store::{self, Pool, StoreError};
 
@@ -74,7 +74,8 @@ impl Inspector {
         self.registry.find(destination).is_some()
     }
 
-    /// Looks at an attempt, or says why there is nothing to look at. `within`: all of its looks together.
+    /// Looks at an attempt, or says why there is nothing to look at. `within`: all of its looks together. The host looks first,
+    /// so that a plugin which takes too long costs its own report and nothing else.
     pub(super) async fn inspect(
         &self,
         pool: &Pool,
@@ -92,15 +93,21 @@ impl Inspector {
         let now = &served.bundle.manifest.contract;
         let recorded = Recorded::of(&attempt, now, &served.destination.digests.contract);
         let names = Arc::new(names_of(&attempt, &recorded, &expected));
-        let looking = async {
-            let session = self.open(&served.destination).await?;
-            let observation = look(&served, &session, &names, &attempt, &expected, &recorded).await;
-            Ok((session, observation))
-        };
-        let looked = tokio::time::timeout(within, looking).await;
-        let too_long = |_| Err(format!("the looks took longer than {} s", within.as_secs()));
-        let (session, observation) = match looked.unwrap_or_else(too_long) {
-            Ok((session, observation)) => (Some(session), observation),
+        let too_long = format!("the looks took longer than {} s", within.as_secs());
+        let (session, observation) = match self.open(&served.destination).await {
+            Ok(session) => {
+                let mut observation = nothing_known(&names, &too_long);
+                let looking = async {
+                    let read_back = served.bundle.manifest.limits.read_back_bytes();
+                    look_back(&session, &names, &attempt, &recorded, read_back, &mut observation).await;
+                    let observed = ask(&served, &session, &names, &attempt, &expected, &recorded).await;
+                    set_beside(&mut observation, observed);
+                };
+                if tokio::time::timeout_at(began + within, looking).await.is_err() {
+                    observation.call = Some(too_long);
+                }
+                (Some(session), observation)
+            }
             Err(why) => (None, nothing_known(&names, &why)),
         };
         let history = store::key_history(pool, job, attempt.job.attempt).await?;
@@ -127,18 +134,17 @@ impl Inspector {
     }
 }
 
-async fn look(
+async fn ask(
     served: &Served,
     session: &Session,
     names: &Arc<Names>,
     attempt: &AttemptOnRecord,
     expected: &FileFacts,
     recorded: &Recorded,
-) -> Receipt {
+) -> Result<Reported, CallError> {
     let Served { bundle, destination } = served;
     let reader = Reader::new(session.clone(), Arc::clone(names), CancellationToken::new());
-    let observed = bundle.observe(destination, &attempt.job, expected, recorded.baseline.as_ref(), reader).await;
-    look_back(session, names, attempt, recorded, bundle.manifest.limits.read_back_bytes(), Some(observed)).await
+    bundle.observe(destination, &attempt.job, expected, recorded.baseline.as_ref(), reader).await
 }
 
 fn nothing_known(names: &Names, why: &str) -> Receipt {

@@ -155,11 +155,7 @@ impl Reconciler {
                 if let Some(Found::Present(_)) = inspection.observation.look.as_ref().map(|look| &look.found) {
                     tracing::warn!(job = %look.job, attempt = %look.attempt, name = inspection.expected.name, "a file that is not ours stands under the final name of an attempt that never published");
                 }
-                let settled = self.reconcile(look, inspection, &run, store::Conclusion::NeverFenced).await?;
-                if settled.is_some() {
-                    self.clear_up(look, inspection, &run).await?;
-                }
-                settled
+                self.reconcile(look, inspection, &run, store::Conclusion::NeverFenced).await?
             }
             Conclusion::NotDelivered(
                 NotDeliveredProof::NeverSent
@@ -169,6 +165,9 @@ impl Reconciler {
             Conclusion::Unknown(_) => None,
         };
         if let Some(status) = settled {
+            if matches!(conclusion, Conclusion::NotDelivered(_)) {
+                self.clear_up(look, inspection, &run).await;
+            }
             return Ok(Looked::Reconciled(status));
         }
         if matches!(conclusion, Conclusion::Unknown(_)) && self.remove(look, inspection, &run).await? {
@@ -243,23 +242,22 @@ impl Reconciler {
         Ok(true)
     }
 
-    /// Removes what an attempt without a publish fence has left; should its worker wake up, the fence stops it all the same.
-    async fn clear_up(&self, look: &DueLook, inspection: &Inspection, run: &str) -> Result<(), StoreError> {
+    /// Removes what is left of an attempt that was shown to have published nothing and to publish nothing any more. Should the
+    /// worker of one without a publish fence wake up, the fence stops it all the same.
+    async fn clear_up(&self, look: &DueLook, inspection: &Inspection, run: &str) {
         let found = inspection.observation.temporary.as_ref().map(|look| &look.found);
-        let (Some(temporary), Some(session), Some(Found::Present(_))) =
-            (&inspection.temporary, &inspection.session, found)
+        let (Some(temporary), Some(session), Some(Found::Present(_)), true) =
+            (&inspection.temporary, &inspection.session, found, inspection.contract.may_remove_temporaries)
         else {
-            return Ok(());
+            return;
         };
-        if inspection.contract.may_remove_temporaries {
-            let answer = asked_away(session, temporary).await;
-            tracing::info!(job = %look.job, attempt = %look.attempt, temporary, ?answer, "the temporary file of an attempt that never published");
-            let evidence = Evidence::RemovalAnswered { temporary: temporary.clone(), answer };
-            if !store::append_evidence(&self.pool, look.job, look.attempt, run, &evidence).await?.is_written() {
-                tracing::error!(job = %look.job, attempt = %look.attempt, "the removal of the temporary file could not be recorded");
-            }
+        let answer = asked_away(session, temporary).await;
+        tracing::info!(job = %look.job, attempt = %look.attempt, temporary, ?answer, "the temporary file of an attempt that published nothing");
+        let evidence = Evidence::RemovalAnswered { temporary: temporary.clone(), answer };
+        let appended = store::append_evidence(&self.pool, look.job, look.attempt, run, &evidence).await;
+        if !appended.as_ref().is_ok_and(Write::is_written) {
+            tracing::error!(job = %look.job, attempt = %look.attempt, error = appended.err().map(tracing::field::display), "the removal of the temporary file could not be recorded");
         }
-        Ok(())
     }
 
     /// A look at a recorded outcome: what speaks against it is appended and alerts.

@@ -4,7 +4,7 @@
 //! asks for everything again, so a renewal that comes after the scan prevents it. Before cutoff 2 the job goes back to the
 //! queue, or ends as its stop request or the cap says. Past it, what the partner shows is gathered first, by reading only,
 //! and the takeover records Completed on evidence and `OutcomeUnknown` otherwise: never Failed, and nothing is sent. What
-//! needs no look comes first, so that a slow partner keeps no job of another from the queue.
+//! needs no look does not wait for what needs one, so that a slow partner keeps no job of another from the queue.
 //!
 //! After the database was away no worker could renew, so an expired lease says nothing then: recovery waits one lease
 //! from the database's first answer before it takes anything over. Not promised: that a silent attempt has ended. It
@@ -24,13 +24,19 @@ use super::inspection::Inspector;
 use crate::job::evidence::Evidence;
 use crate::job::verdict::{Conclusion, conclude};
 use crate::store::take_over::{self, Resolution, Resolve, TakeOver};
-use crate::store::{self, Case, Expired, Pool, Standing, StoreError, Write};
+use crate::store::{self, Case, Expired, ExpiredAfter, Pool, Standing, StoreError, Write};
 
 /// Attempts that one page of the scan holds.
 const PAGE: u16 = 100;
 
 /// Takeovers at a time.
 const AT_ONCE: usize = 4;
+
+/// How long the looks at one attempt may take together; the reconciler takes more time for its own.
+const LOOKS_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long the attempts that need no look wait for those that do.
+const BESIDE_LOOKS: Duration = Duration::from_secs(5);
 
 /// How recovery works.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +45,7 @@ pub struct RecoverySettings {
     pub owner: String,
     /// Attempts of a job before it is given up.
     pub max_attempts: i32,
-    /// The workers' lease, waited for once after the database was away. A look may take as long; the reconciler has more time.
+    /// The workers' lease, waited for once after the database was away.
     pub lease: Duration,
     /// When the reconciler looks for the first time at what stays unknown.
     pub look_after: Duration,
@@ -63,8 +69,19 @@ pub struct Recovered {
     pub left: u32,
     /// The database refused, or a row could not be read: told in the log, and no reason to leave the others silent.
     pub failed: u32,
-    /// Nothing was tried, because the database has only just come back.
+    /// Nothing was tried, or no more, because the database has only just come back.
     pub waiting: bool,
+}
+
+impl Recovered {
+    fn add(&mut self, other: Self) {
+        for (case, count) in other.taken_over {
+            *self.taken_over.entry(case).or_default() += count;
+        }
+        self.left += other.left;
+        self.failed += other.failed;
+        self.waiting |= other.waiting;
+    }
 }
 
 impl Recovery {
@@ -81,30 +98,33 @@ impl Recovery {
         answer
     }
 
+    /// First what needs no look, and again every little while for as long as the looks take.
     async fn scan(&self) -> Result<Recovered, StoreError> {
-        let mut recovered = Recovered::default();
-        let asked = Instant::now();
-        store::find_expired(&self.pool, None, 1).await?;
-        if asked.elapsed() >= self.settings.lease / 2 {
-            // A database that stood still is one that was away: no worker could renew.
-            *self.since() = None;
-        }
-        let since = *self.since().get_or_insert_with(Instant::now);
-        if since.elapsed() < self.settings.lease {
-            recovered.waiting = true;
+        let mut recovered = self.take_over_all(false).await?;
+        if recovered.waiting {
             return Ok(recovered);
         }
-        for looks in [false, true] {
-            self.take_over_all(looks, &mut recovered).await?;
+        let mut looks = std::pin::pin!(self.take_over_all(true));
+        loop {
+            let Ok(looked) = tokio::time::timeout(BESIDE_LOOKS, &mut looks).await else {
+                recovered.add(self.take_over_all(false).await?);
+                continue;
+            };
+            recovered.add(looked?);
+            return Ok(recovered);
         }
-        Ok(recovered)
     }
 
     /// Goes through all pages, for attempts that need a look at the partner or for those that need none.
-    async fn take_over_all(&self, looks: bool, recovered: &mut Recovered) -> Result<(), StoreError> {
-        let mut page = store::find_expired(&self.pool, None, PAGE).await?;
-        while let Some(last) = page.last() {
-            let after = last.place();
+    async fn take_over_all(&self, looks: bool) -> Result<Recovered, StoreError> {
+        let (mut recovered, mut after) = (Recovered::default(), None);
+        loop {
+            let Some(page) = self.nominate(after).await? else {
+                recovered.waiting = true;
+                return Ok(recovered);
+            };
+            let Some(last) = page.last() else { return Ok(recovered) };
+            after = Some(last.place());
             let mut takeovers = futures::stream::iter(page.iter().filter(|expired| fenced(expired) == looks))
                 .map(async |expired| (expired.case(self.settings.max_attempts), self.take_over(expired).await))
                 .buffer_unordered(AT_ONCE);
@@ -121,10 +141,20 @@ impl Recovery {
                     }
                 }
             }
-            drop(takeovers);
-            page = store::find_expired(&self.pool, Some(after), PAGE).await?;
         }
-        Ok(())
+    }
+
+    /// A page of silent attempts; none where an expired lease says nothing yet, because the database was away.
+    async fn nominate(&self, after: Option<ExpiredAfter>) -> Result<Option<Vec<Expired>>, StoreError> {
+        let asked = Instant::now();
+        let page = store::find_expired(&self.pool, after, PAGE).await?;
+        let mut since = self.since();
+        if asked.elapsed() >= self.settings.lease / 2 {
+            // One that stood still was away: no worker could renew.
+            *since = None;
+        }
+        let since = *since.get_or_insert_with(Instant::now);
+        Ok((since.elapsed() >= self.settings.lease).then_some(page))
     }
 
     fn since(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
@@ -161,7 +191,7 @@ impl Recovery {
     async fn resolve(&self, expired: &Expired, by: TakeOver) -> Result<Write<()>, StoreError> {
         // Without the fence nothing at the partner is this attempt's, so there is nothing to look for.
         let inspection = if fenced(expired) && self.inspector.serves(expired.destination) {
-            self.inspector.inspect(&self.pool, expired.job, expired.attempt, self.settings.lease).await?.ok()
+            self.inspector.inspect(&self.pool, expired.job, expired.attempt, LOOKS_WITHIN).await?.ok()
         } else {
             None
         };

@@ -23,14 +23,15 @@ impl Stage {
     async fn seen(&self, of: Attempt, says: Option<&str>, named: Uuid, found: Found) -> anyhow::Result<()> {
         let sha256 = matches!(found, Found::Present(_)).then_some(Sha256([7; 32]));
         let look = Listing { at: format!("contacts-{named}.csv"), found, sha256, hashed_by: None };
-        let acknowledgment = says.map(|says| Acknowledged {
+        let acknowledgments = says.map(|says| Acknowledged {
             name: "answers/4711.ack".to_owned(),
             says: says.to_owned(),
             key: None,
             attempt: None,
             sha256: None,
         });
-        let observation = Evidence::Observation(Receipt { look: Some(look), acknowledgment, ..Receipt::default() });
+        let acknowledgments = acknowledgments.into_iter().collect();
+        let observation = Evidence::Observation(Receipt { look: Some(look), acknowledgments, ..Receipt::default() });
         let appended = store::append_evidence(&self.worker, of.job, of.attempt, "run-9", &observation).await?;
         anyhow::ensure!(appended.is_written(), "the evidence was refused");
         Ok(())

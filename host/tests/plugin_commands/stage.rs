@@ -149,17 +149,21 @@ pub fn wrong(report: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     for case in list(report, "cases") {
         let failed = list(case, "checks").iter().filter(|check| part(check, "passed") == false);
-        wrong.extend(failed.map(|check| format!("{}: {}", part(check, "name"), part(check, "says"))));
+        wrong.extend(failed.map(|check| format!("{}: {}", text(check, "name"), text(check, "says"))));
         for fault in list(case, "faults") {
-            let sentences = list(fault, "wrong").iter();
-            wrong.extend(sentences.map(|sentence| format!("{}: {sentence}", part(fault, "fault"))));
+            let sentences = list(fault, "wrong").iter().filter_map(Value::as_str);
+            wrong.extend(sentences.map(|sentence| format!("{}: {sentence}", text(fault, "fault"))));
         }
         for session in list(case, "sessions") {
             let sentences = list(session, "wrong").iter().filter_map(Value::as_str);
-            wrong.extend(sentences.map(|sentence| format!("session {}: {sentence}", part(session, "session"))));
+            wrong.extend(sentences.map(|sentence| format!("session {}: {sentence}", text(session, "session"))));
         }
     }
     wrong
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    part(value, name).as_str().unwrap_or_default()
 }
 
 /// One fault of the first case.

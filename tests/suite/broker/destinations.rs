@@ -99,9 +99,7 @@ async fn row(world: &World, id: Uuid) -> anyhow::Result<serde_json::Map<String, 
 async fn plg_01_all_that_a_bundle_says_of_a_destination_is_taken_over_and_nothing_else_is_touched() -> anyhow::Result<()>
 {
     let world = World::new().await?;
-    let digests = |manifest: &str, settings: &str| {
-        json!({ "builder": "b", "destination": "d", "manifest": manifest, "settings": settings, "contract": settings })
-    };
+    let digests = |manifest: &str, settings: &str| json!({ "builder": "b", "destination": "d", "manifest": manifest, "settings": settings, "contract": settings });
     let first = JoinedDestination { digests: digests("first", "first"), ..joined(world.tenant, 1) };
     assert_eq!(join(&world, &first).await?, Joining::Joined);
     let raised = JoinedDestination {

@@ -11,8 +11,8 @@ use super::LANGUAGES;
 const NAME: &str = "weekly.csv";
 
 #[tokio::test]
-async fn plg_07_rpl_07_each_language_replaces_last_weeks_file_where_that_is_agreed_and_nobody_elses() -> anyhow::Result<()>
-{
+async fn plg_07_rpl_07_each_language_replaces_last_weeks_file_where_that_is_agreed_and_nobody_elses()
+-> anyhow::Result<()> {
     for language in LANGUAGES {
         let (server, password) = (SftpServer::start(Behaviour::default()).await?, tempfile::tempdir()?);
         let contract = "names_reused = true\noverwrites_last = 'mail of 2026-11-02'";

@@ -277,7 +277,8 @@ async fn del_03_a_linked_name_of_another_size_is_no_confirmed_publish_and_its_te
 }
 
 #[tokio::test]
-async fn del_10_a_file_beside_the_data_that_is_kept_otherwise_is_not_confirmed_and_the_data_waits() -> anyhow::Result<()> {
+async fn del_10_a_file_beside_the_data_that_is_kept_otherwise_is_not_confirmed_and_the_data_waits() -> anyhow::Result<()>
+{
     for (shown, told) in [(Some(1), "shows 1 bytes of 2"), (None, "shows no file")] {
         let partner = Partner::start(Behaviour::default()).await?;
         let (session, names, record) = (partner.session().await?, names_with_sum("k")?, Arc::new(Record::default()));

@@ -122,7 +122,10 @@ async fn del_09_a_removal_that_the_server_did_not_confirm_is_on_record_as_tried(
         let answer = silent.until_removal().await?;
         match fault {
             Fault::Cut => assert!(matches!(answer, Answer::Unanswered { .. }), "{answer:?}"),
-            _ => assert!(matches!(answer, Answer::Refused { code: Some(code), .. } if code == u32::from(REFUSED)), "{answer:?}"),
+            _ => assert!(
+                matches!(answer, Answer::Refused { code: Some(code), .. } if code == u32::from(REFUSED)),
+                "{answer:?}"
+            ),
         }
         let temporary = silent.temporary().await?;
         assert!(silent.server.read(&temporary).is_some(), "{fault:?}");

@@ -66,7 +66,7 @@ fn receipt_in_words(receipt: &Receipt) -> String {
         let kind = if put.trigger { "the trigger file" } else { "the file beside it" };
         said.push(format!("{kind} {} was {}", put.name, answered(&put.answer)));
     }
-    if let Some(acknowledged) = &receipt.acknowledgment {
+    for acknowledged in &receipt.acknowledgments {
         said.push(format!(
             "the partner's acknowledgment {} says {}",
             bounded(&acknowledged.name, WORDS),

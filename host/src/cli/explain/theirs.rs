@@ -133,17 +133,16 @@ impl Word {
         let mut weightiest: Option<Self> = None;
         for event in events.iter().filter(|event| Some(event.attempt) == job.attempt) {
             let Some(evidence) = evidence(event) else { continue };
-            let Some(acknowledged) = evidence.look().and_then(|receipt| receipt.acknowledgment.as_ref()) else {
-                continue;
-            };
-            let Some(says) = Says::of(acknowledged, job) else { continue };
-            if weightiest.as_ref().is_none_or(|word| says > word.says) {
-                weightiest = Some(Self {
-                    says,
-                    file: bounded(&acknowledged.name, NAME),
-                    seen_at: at(event.recorded_at),
-                    contradicts_the_record: says.contradicts(job.status),
-                });
+            for acknowledged in evidence.look().into_iter().flat_map(|receipt| &receipt.acknowledgments) {
+                let Some(says) = Says::of(acknowledged, job) else { continue };
+                if weightiest.as_ref().is_none_or(|word| says > word.says) {
+                    weightiest = Some(Self {
+                        says,
+                        file: bounded(&acknowledged.name, NAME),
+                        seen_at: at(event.recorded_at),
+                        contradicts_the_record: says.contradicts(job.status),
+                    });
+                }
             }
         }
         weightiest
@@ -302,7 +301,7 @@ mod tests {
     }
 
     fn answer(id: i64, acknowledgment: &Value) -> AttemptEvent {
-        let observation = json!({ "evidence": "observation", "acknowledgment": acknowledgment });
+        let observation = json!({ "evidence": "observation", "acknowledgments": [acknowledgment] });
         event(id, EventKind::DeliveryEvidence, observation)
     }
 

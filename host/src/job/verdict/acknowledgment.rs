@@ -120,6 +120,14 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// The file as an acceptance by one of the contracts alone, shown to be new or not: the partner may have taken the delivery.
+    pub fn perhaps_accepted(&self, file: File<'_>, parts: Parts<'_>) -> Option<Acknowledged> {
+        let mut readings = self.described.iter().filter_map(|described| described.read(file, parts).ok());
+        readings.find(|said| said.says == "accepted")
+    }
+}
+
 /// What is said against a delivery weighs most, then silence, then what pins down less.
 fn strictness(reading: &Result<Acknowledged, Disregarded>) -> (u8, Option<Reverse<Precision>>) {
     match reading {
@@ -327,7 +335,8 @@ mod tests {
     fn under_a_reused_name_the_final_name_does_not_name_the_key() {
         let read = |names_reused| {
             let contract = Contract { names_reused, ..contract("{final}.ack", "^OK") };
-            let file = File { name: "contacts-k-1.csv.ack", bytes: b"OK", before: Before::Absent, written_by_us: false };
+            let file =
+                File { name: "contacts-k-1.csv.ack", bytes: b"OK", before: Before::Absent, written_by_us: false };
             Reader::new(&contract, &contract).unwrap().read(file, PARTS)
         };
         assert_eq!(read(false).unwrap().key.as_deref(), Some("k-1"));
@@ -358,7 +367,8 @@ mod tests {
         let (then, now) = (contract("ack/{key}.txt", "^OK"), contract("ack/{key}.txt", "^(OK|FINE)"));
         let reader = Reader::new(&then, &now).unwrap();
         let read = |bytes: &'static str| {
-            let file = File { name: "ack/k-1.txt", bytes: bytes.as_bytes(), before: Before::Absent, written_by_us: false };
+            let file =
+                File { name: "ack/k-1.txt", bytes: bytes.as_bytes(), before: Before::Absent, written_by_us: false };
             reader.read(file, PARTS).map(|acknowledged| acknowledged.says)
         };
         assert_eq!(read("OK").as_deref(), Ok("accepted"));

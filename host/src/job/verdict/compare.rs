@@ -55,8 +55,7 @@ pub fn facts(record: &OnRecord<'_>) -> Facts {
     let settled = record.contract.settle.is_none_or(|settle| record.looked_since_answer >= settle);
     let looks: Vec<&Listing> = receipts.iter().filter_map(|receipt| receipt.look.as_ref()).collect();
     let (final_name, baseline) = names(record.expected, recorded.map(|(look, _)| look), &looks, settled);
-    let acknowledged: Vec<&Acknowledged> =
-        receipts.iter().filter_map(|receipt| receipt.acknowledgment.as_ref()).collect();
+    let acknowledged: Vec<&Acknowledged> = receipts.iter().flat_map(|receipt| &receipt.acknowledgments).collect();
     let contract = record.contract;
     Facts {
         publish: record.publish,
@@ -143,7 +142,7 @@ pub fn before(
             Found::Unknown { .. } => Standing::Unknown,
         },
         intent,
-        original_acknowledged: matches!(original_acknowledged, Acceptance::Tied | Acceptance::KeyOnly { sole: true }),
+        original_acknowledged: original_acknowledged.is_of_the_delivery(),
         like_original: original.map_or(Likeness::NOTHING, |file| likeness(file, look)),
         like_last: last.map_or(Likeness::NOTHING, |file| likeness(file, look)),
         overwrites_last: contract.names_reused && contract.overwrites_last.is_some(),
@@ -257,7 +256,8 @@ fn temporary(record: &OnRecord<'_>, name: Option<&str>, receipts: &[&Receipt], s
     }
 }
 
-/// What is on record about our own removals of the temporary file, by the attempt itself or by a reconciler.
+/// What is on record about our own removals of the temporary file, by the attempt itself or by a reconciler. A refusal answers
+/// an intention that is open then; one without an intention was asked for when nothing could be published any more.
 pub fn removal(evidence: &[Evidence]) -> Removal {
     let (mut intended, mut answered) = (0_usize, 0_usize);
     let mut unclear = false;
@@ -265,7 +265,7 @@ pub fn removal(evidence: &[Evidence]) -> Removal {
         match one {
             Evidence::RemovalIntended { .. } => intended += 1,
             Evidence::RemovalAnswered { answer: Answer::Acknowledged, .. } => return Removal::Confirmed,
-            Evidence::RemovalAnswered { answer: Answer::Refused { .. }, .. } => answered += 1,
+            Evidence::RemovalAnswered { answer: Answer::Refused { .. }, .. } => answered = intended.min(answered + 1),
             Evidence::RemovalAnswered { answer: Answer::Unanswered { .. }, .. } => unclear = true,
             Evidence::Receipt(receipt) | Evidence::Observation(receipt) => match receipt.temporary_removed {
                 Some(true) => return Removal::Confirmed,
@@ -304,9 +304,9 @@ pub fn others(expected: &FileFacts, others: &[Option<FileFacts>]) -> Others {
     }
 }
 
-/// What the partner said, by the acknowledgments that the host read with a [`Reader`](super::acknowledgment::Reader). What speaks against the
-/// delivery weighs more than what speaks for it.
-fn acceptance(record: &OnRecord<'_>, acknowledged: &[&Acknowledged]) -> Acceptance {
+/// What the partner said, by the acknowledgments that the host read with a [`Reader`](super::acknowledgment::Reader); also how a
+/// replacement asks about its original. What speaks against the delivery weighs more than what speaks for it.
+pub fn acceptance(record: &OnRecord<'_>, acknowledged: &[&Acknowledged]) -> Acceptance {
     let mut strongest = Acceptance::None;
     for one in acknowledged {
         let said = said(record, one);
@@ -317,8 +317,7 @@ fn acceptance(record: &OnRecord<'_>, acknowledged: &[&Acknowledged]) -> Acceptan
     strongest
 }
 
-/// The same for one acknowledgment of an attempt; also how a replacement asks about its original.
-pub fn said(record: &OnRecord<'_>, acknowledged: &Acknowledged) -> Acceptance {
+fn said(record: &OnRecord<'_>, acknowledged: &Acknowledged) -> Acceptance {
     let for_key = acknowledged.key.as_deref();
     let for_attempt = acknowledged.attempt.as_deref();
     if for_key.is_some_and(|key| key != record.key)

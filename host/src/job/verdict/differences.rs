@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 
-use crate::job::evidence::{Answer, Receipt};
+use crate::job::evidence::{A_VALUE, Acknowledged, Answer, Receipt};
 use crate::job::facts::{Found, Listing};
 
 /// A plugin's report, as receipts and observations keep it.
@@ -31,16 +31,16 @@ pub fn of_report(receipt: &Receipt) -> Vec<String> {
         (Some(look), Some(reported)) => of_listing(look, reported),
         (Some(_) | None, _) => Vec::new(),
     };
-    match (&receipt.acknowledgment, acknowledgment) {
-        (None, Some(_)) => found
+    match (receipt.acknowledgments.as_slice(), acknowledgment) {
+        ([], Some(_)) => found
             .push("the plugin reported an acknowledgment, the host read none that counts for this delivery".to_owned()),
-        (Some(read), Some(told)) if (&read.name, &read.says) != (&told.name, &told.says) => {
+        (read @ [first, ..], Some(told)) if !read.iter().any(|read| is_told_of(read, &told)) => {
             found.push(format!(
                 "the host read an acknowledgment that says {}, the plugin reported another one",
-                read.says
+                first.says
             ));
         }
-        (Some(_) | None, _) => {}
+        (_, Some(_) | None) => {}
     }
     let put = |name: &String| {
         receipt.auxiliary.iter().any(|put| put.name == *name && !matches!(put.answer, Answer::Refused { .. }))
@@ -50,6 +50,11 @@ pub fn of_report(receipt: &Receipt) -> Vec<String> {
         count => found.push(format!("the plugin reported files beside the data file that it did not put ({count})")),
     }
     found
+}
+
+/// A name with data in it was kept without, and says as little as a name that was not told.
+fn is_told_of(read: &Acknowledged, told: &ReportedAcknowledgment) -> bool {
+    read.says == told.says && (read.name == told.name || told.name.contains(A_VALUE))
 }
 
 /// A plugin's listing against the host's own look.
@@ -138,17 +143,21 @@ mod tests {
     #[test]
     fn plg_05_an_acknowledgment_that_was_read_otherwise_is_named_without_the_guests_words() {
         let told = |name: &str, says: &str| {
-            let read = Acknowledged {
-                name: "k.ack".to_owned(),
-                says: "refused".to_owned(),
+            let read = |name: &str, says: &str| Acknowledged {
+                name: name.to_owned(),
+                says: says.to_owned(),
                 key: None,
                 attempt: None,
                 sha256: None,
             };
             let reported = json!({ "acknowledgment": { "name": name, "says": says } });
-            of_report(&Receipt { acknowledgment: Some(read), ..receipt(reported) })
+            of_report(&Receipt {
+                acknowledgments: vec![read("k.ack", "refused"), read("other.ack", "accepted")],
+                ..receipt(reported)
+            })
         };
-        assert!(told("k.ack", "refused").is_empty());
+        assert!(told("k.ack", "refused").is_empty() && told("other.ack", "accepted").is_empty(), "one of them");
+        assert!(told("(a value).ack", "refused").is_empty(), "its name is kept without data");
         for named in [told("k.ack", "accepted"), told("ada@example.com.ack", "refused")] {
             assert_eq!(named, ["the host read an acknowledgment that says refused, the plugin reported another one"]);
         }

@@ -52,6 +52,13 @@ pub enum Acceptance {
     Duplicate,
 }
 
+impl Acceptance {
+    /// The partner accepted this delivery, as far as a record can tell it from others of the key.
+    pub const fn is_of_the_delivery(self) -> bool {
+        matches!(self, Self::Tied | Self::KeyOnly { sole: true })
+    }
+}
+
 /// What the host's own looks showed at the final name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FinalName {

@@ -4,17 +4,16 @@
 //! personal data belongs. Not promised: that a guest cannot smuggle data out in words of its own making (a part of a value, a
 //! value in another form or that it was handed long ago); it is bounded, and marked as the guest's.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
+use crate::job::evidence::A_VALUE;
 use crate::source::Value;
 
 /// Bytes of values that are remembered, the newest; a batch of a thousand rows has about a quarter of that.
 const MOST_BYTES: usize = 1 << 20;
 /// Shorter values are words and codes like any other: a country, a yes.
 const SHORTEST_CHARACTERS: usize = 4;
-/// What stands in a value's place.
-const INSTEAD: &str = "(a value)";
 
 /// Characters that are looked for at once. A longer value is looked for in pieces of so many, so that the beginning of one is found
 /// in a text that holds no more of it.
@@ -87,9 +86,11 @@ impl Handed {
     pub(super) fn without(&self, text: &str, own: &[String]) -> String {
         let own: Vec<Range<usize>> = own.iter().flat_map(|name| places(text, name)).collect();
         let is_own = |place: &Range<usize>| own.iter().any(|own| own.start <= place.start && place.end <= own.end);
+        // Each once: a column that holds the same in every row must not cost the host a list of all of them.
+        let values: BTreeSet<&str> =
+            self.values.iter().map(String::as_str).filter(|value| text.contains(value)).collect();
         let of = |value| places(text, value).filter(move |place| !is_in_a_number(text, value, place));
-        let mut found: Vec<Range<usize>> =
-            self.values.iter().flat_map(|value| of(value)).filter(|place| !is_own(place)).collect();
+        let mut found: Vec<Range<usize>> = values.into_iter().flat_map(of).filter(|place| !is_own(place)).collect();
         found.sort_by_key(|place| place.start);
         let mut kept = String::with_capacity(text.len());
         // Values that overlap or follow each other at once are taken out as one.
@@ -97,7 +98,7 @@ impl Handed {
         for place in found {
             if end.is_none_or(|end| end < place.start) {
                 kept.push_str(text.get(end.unwrap_or(0)..place.start).unwrap_or_default());
-                kept.push_str(INSTEAD);
+                kept.push_str(A_VALUE);
             }
             end = end.max(Some(place.end));
         }
@@ -131,6 +132,15 @@ mod tests {
         let mut handed = Handed::default();
         handed.remember(&[], &[values.iter().map(|value| Value::Text((*value).to_owned())).collect()]);
         handed
+    }
+
+    /// A column of placeholders, and a line of the same: places times rows would be gigabytes.
+    #[test]
+    fn plg_03_what_a_text_costs_does_not_grow_with_how_often_a_value_was_handed() {
+        let mut handed = Handed::default();
+        handed.remember(&[], &vec![vec![Value::Text("----".to_owned())]; MOST_BYTES / 4]);
+        assert_eq!(handed.values.len(), MOST_BYTES / 4);
+        assert_eq!(handed.without(&"-".repeat(40_000), &[]), A_VALUE);
     }
 
     #[test]

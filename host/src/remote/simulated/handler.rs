@@ -142,10 +142,6 @@ impl Handler {
             if reported.is_some() {
                 attributes.size = reported;
             }
-            let behaviour = self.shared.behaviour();
-            attributes.permissions = attributes.permissions.filter(|_| behaviour.permissions);
-            attributes.size = attributes.size.filter(|_| behaviour.sizes);
-            attributes.mtime = attributes.mtime.filter(|_| behaviour.times);
             self.shared.took_effect(index);
             self.at(When::After, Action::Stat, &path).await?;
             Ok(attributes)
@@ -155,6 +151,15 @@ impl Handler {
     }
 
     fn attributes(&self, path: &str) -> Result<FileAttributes, Refusal> {
+        let behaviour = self.shared.behaviour();
+        let mut attributes = self.all_attributes(path)?;
+        attributes.permissions = attributes.permissions.filter(|_| behaviour.permissions);
+        attributes.size = attributes.size.filter(|_| behaviour.sizes);
+        attributes.mtime = attributes.mtime.filter(|_| behaviour.times);
+        Ok(attributes)
+    }
+
+    fn all_attributes(&self, path: &str) -> Result<FileAttributes, Refusal> {
         let listing = self.shared.behaviour().listing;
         let entry = locked(&self.shared.files).get(path).map_err(refused)?;
         match (listing, entry) {

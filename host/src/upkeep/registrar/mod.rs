@@ -53,6 +53,8 @@ struct State {
     /// What must be compiled before it can be taken in.
     uncompiled: BTreeMap<PathBuf, Sha256>,
     compiling: Option<Compiling>,
+    /// A compile that nobody waits for any more. It cannot be ended, and the next begins after it.
+    abandoned: Option<JoinHandle<Result<Bundle, BundleError>>>,
 }
 
 impl State {
@@ -187,7 +189,9 @@ impl Registrar {
         };
         let before = state.before.replace(found.clone()).unwrap_or_default();
         state.uncompiled.retain(|directory, contents| found.get(directory) == Some(&*contents));
-        state.compiling.take_if(|compiling| found.get(&compiling.directory) != Some(&compiling.contents));
+        if let Some(compiling) = state.compiling.take_if(|one| found.get(&one.directory) != Some(&one.contents)) {
+            state.abandoned = Some(compiling.task);
+        }
         let settled = |directory: &Path| before.get(directory) == found.get(directory);
         let gone: Vec<PathBuf> =
             state.known.keys().filter(|known| !found.contains_key(*known) && settled(known)).cloned().collect();
@@ -220,6 +224,9 @@ impl Registrar {
 
     /// What is being compiled; the next one where nothing is.
     fn compile_next<'s>(&self, state: &'s mut State) -> Option<&'s mut Compiling> {
+        if state.abandoned.as_ref().is_some_and(|task| !task.is_finished()) {
+            return None;
+        }
         if state.compiling.is_none()
             && let Some((directory, contents)) = state.uncompiled.pop_first()
         {

@@ -230,7 +230,7 @@ fn vrd_02_what_speaks_against_a_delivery_outweighs_what_speaks_for_it() {
         let carrying = |says: &str| {
             let acknowledgment =
                 Acknowledged { says: says.to_owned(), ..acknowledged(Some("k-1"), Some(ATTEMPT), None) };
-            Evidence::Observation(Receipt { acknowledgment: Some(acknowledgment), ..Receipt::default() })
+            Evidence::Observation(Receipt { acknowledgments: vec![acknowledgment], ..Receipt::default() })
         };
         let mut evidence = Case::default().evidence;
         evidence.extend(says.map(carrying));
