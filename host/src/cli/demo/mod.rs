@@ -37,12 +37,10 @@ use stage::Stage;
 /// partners with different conventions, kills and pauses workers of a third one's 6 jobs, and checks everything that it says
 /// about them.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  waybill demo\n  waybill demo --keep     (leave it running, and look around)\n\n\
+#[command(after_help = "Examples:\n  waybill demo\n  waybill demo --keep     (leave it running, and look around)\n\n\
 Exit code 0: every statement was checked and holds; 1: one does not, or the demo could not run.\n\n\
 It needs PostgreSQL's server and client, OpenSSH's server and client, and the plugins (`make plugins`). It listens on \
-loopback only, and takes everything down at its end."
-)]
+loopback only, and takes everything down at its end.")]
 pub struct Demo {
     /// Leave everything running at the end, until Ctrl-C, and say how to look around.
     #[arg(long)]
