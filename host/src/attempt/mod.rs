@@ -7,7 +7,8 @@
 //!
 //! It keeps two rules. Nothing of a job reaches the partner before cutoff 2: a server that nobody checked yet is tried with
 //! scratch files, and else only looked at. After it nothing stops the delivery but its own end,
-//! and whatever that end is, the evidence is appended before the terminal write is tried.
+//! and whatever that end is, the evidence is appended before the terminal write is tried. What comes after that write is the removal
+//! of a temporary file, and its answer (`leftover`).
 
 mod before;
 mod checked;

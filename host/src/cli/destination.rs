@@ -25,6 +25,7 @@ pub(super) enum DestinationCommand {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct List {
+    /// Whose destinations.
     #[arg(long, env = "WAYBILL_TENANT")]
     tenant: Uuid,
 }
@@ -33,6 +34,7 @@ pub(super) struct List {
 pub(super) struct Resume {
     /// The destination's id, or its name.
     destination: String,
+    /// Its tenant.
     #[arg(long, env = "WAYBILL_TENANT")]
     tenant: Uuid,
     /// Who says so; it is recorded with what was found.

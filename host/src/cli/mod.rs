@@ -59,7 +59,11 @@ struct Common {
 enum Command {
     /// Create the database's roles and schema. May run twice.
     Migrate(migrate::Migrate),
-    /// Run this host: worker, dispatcher and sweeper.
+    /// Run this host: worker, dispatcher, recovery, reconciler and sweeper, and the bundles of its partners directory.
+    ///
+    /// Until SIGTERM or SIGINT: then work that is being prepared is handed back, and deliveries under way are waited for within
+    /// `[worker] shutdown_seconds`; a second signal ends the process at once. It does not wait for bundles that must be compiled
+    /// first: each is served once that is done.
     Serve(serve::Serve),
     /// How destinations stand, and saying that one is mended.
     #[command(subcommand)]
@@ -70,13 +74,13 @@ enum Command {
     /// After a restore or failover: what waits for a person, and saying what was lost.
     #[command(subcommand)]
     Database(database::DatabaseCommand),
-    /// Create, look at and cancel jobs.
+    /// Create jobs, look at them, edit and cancel them, and decide about their outcomes.
     #[command(subcommand)]
     Job(job::JobCommand),
     /// For the authors of bundles: begin one, build it, test it alone, see what it is, without a database.
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
-    /// Show it all working: a private PostgreSQL, private OpenSSH servers, three partners, some thirty jobs, killed workers.
+    /// Show it all working: a private PostgreSQL, private OpenSSH servers, three partners, 26 jobs, killed workers.
     Demo(demo::Demo),
 }
 

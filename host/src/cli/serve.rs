@@ -8,11 +8,13 @@ use super::output::Output;
 use crate::app::{self, Host};
 use crate::config::Config;
 
-/// Runs the worker and the dispatcher until SIGTERM or SIGINT. Work that is being prepared is handed back, deliveries
-/// under way are waited for within `[worker] shutdown_seconds`; a second signal ends the process at once.
+/// Runs worker, dispatcher, recovery, reconciler and sweeper, and follows the partners directory, until SIGTERM or SIGINT. Work
+/// that is being prepared is then handed back, and deliveries under way are waited for within `[worker] shutdown_seconds`; a
+/// second signal ends the process at once. It does not wait for bundles that must be compiled first.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  waybill serve --config waybill.toml\n  waybill serve --embedded     (a private PostgreSQL in the data directory)"
+    after_help = "Examples:\n  waybill serve --config waybill.toml\n  waybill serve --embedded     (a private PostgreSQL in the data directory)\n\n\
+Exit code 0: it ended after a signal; 1: it could not start, or its private PostgreSQL died; 130: a second signal."
 )]
 pub(super) struct Serve {}
 

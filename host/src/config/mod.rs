@@ -1,6 +1,7 @@
-//! Configuration: a TOML file, overridden by the environment. The only place that reads the environment for settings.
+//! Configuration: a TOML file, overridden by the environment. Beside the options of commands, this is the only place that reads
+//! the environment for settings.
 //!
-//! Every value has a safe default but the database and the partners directory. Passwords never stand in the file: they
+//! Every value has a safe default but the database's address. Passwords never stand in the file: they
 //! come from the environment (`WAYBILL_PASSWORD_WORKER` and so on) or from PostgreSQL's own password file.
 
 use std::path::{Path, PathBuf};
@@ -80,7 +81,7 @@ pub struct Worker {
     pub concurrency: usize,
     /// How long a lease lasts after a renewal. Expiry only makes a takeover possible.
     pub lease_seconds: u64,
-    /// How often it is renewed; it should fit three times into a lease.
+    /// How often it is renewed: it must fit twice into a lease, and three times leaves room for a slow answer.
     pub renew_seconds: u64,
     /// How often stop requests are looked for. Cutoff 2 refuses without it.
     pub stop_poll_milliseconds: u64,
@@ -89,7 +90,7 @@ pub struct Worker {
     /// Wait before a job that was handed back is woken, doubled with each attempt up to the longest.
     pub first_backoff_seconds: u64,
     pub longest_backoff_seconds: u64,
-    /// How long a shutdown waits for deliveries under way.
+    /// How long a shutdown waits for deliveries and upkeep under way.
     pub shutdown_seconds: u64,
     /// How long a session with a partner is kept open without a job.
     pub session_idle_seconds: u64,

@@ -82,7 +82,7 @@ impl Journal for JobRecord {
         let evidence = Evidence::Publish { form, answer: answer.clone() };
         Box::pin(async move {
             if let Err(error) = self.append(&evidence).await {
-                // The receipt carries it too. Without either, a later look finds the publish unanswered.
+                // The attempt concludes from the answer itself. Without this record a later look finds the publish unanswered.
                 tracing::error!(job = %self.job, attempt = %self.attempt, %error, "the publish's answer could not be recorded");
             }
         })

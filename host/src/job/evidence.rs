@@ -74,7 +74,8 @@ pub enum Evidence {
         acknowledgments: Option<Vec<String>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reported: Option<Listing>,
-        /// The contract that this attempt works under; verdicts use the stricter of this one and the one of the look.
+        /// The contract that this attempt works under. Verdicts use the stricter of this one and the one of the look, and the partner's
+        /// answers are read by both.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         contract: Option<Box<Contract>>,
     },
@@ -88,9 +89,11 @@ pub enum Evidence {
     Receipt(Receipt),
     /// What a later look found: by recovery, the reconciler, or for a late acknowledgment.
     Observation(Receipt),
-    /// The reconciler is about to remove the attempt's temporary file: committed before it asks.
+    /// The reconciler, or the worker of a replacement, is about to remove the attempt's temporary file, so that it can no longer be
+    /// published: committed before it asks.
     RemovalIntended { temporary: String },
-    /// What became of that removal.
+    /// What became of that removal, or of one that needed no intention: of the temporary file of an attempt that is proven to have
+    /// published nothing.
     RemovalAnswered {
         temporary: String,
         #[serde(flatten)]
@@ -120,7 +123,7 @@ pub struct Receipt {
     /// The temporary name, as the host saw it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temporary: Option<Listing>,
-    /// The file at the final name's temporary was closed and this size was read back before the publish.
+    /// The temporary file was closed, and this size was read back before the publish.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_read_back: Option<u64>,
     /// Auxiliary files and what became of each.
@@ -129,7 +132,8 @@ pub struct Receipt {
     /// Acknowledgments that the host read itself, those that speak against the delivery first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub acknowledgments: Vec<Acknowledged>,
-    /// True if the temporary was removed by us, and the server confirmed it.
+    /// Of a link that made the final name: whether the server confirmed that we removed the temporary one. False: it was gone, or
+    /// its removal was not confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temporary_removed: Option<bool>,
     /// How the plugin's call ended, where it did not return normally.
@@ -138,7 +142,7 @@ pub struct Receipt {
     /// What the plugin reported, bounded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported: Option<serde_json::Value>,
-    /// Where report and look differ, in words; each difference alerts.
+    /// Where report and look differ, in words, and why the partner's answers could not all be read; each alerts.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub differences: Vec<String>,
     /// What the host concluded and why.
@@ -155,14 +159,14 @@ pub struct AuxiliaryPut {
     pub answer: Answer,
 }
 
-/// An acknowledgment file, as the host read and matched it.
+/// An acknowledgment file, as the host matched it: by its bytes, or by its name where that alone is the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acknowledged {
     /// The file that carries it.
     pub name: String,
     /// `accepted`, `refused`, `duplicate`.
     pub says: String,
-    /// What the expression captured.
+    /// What the expression captured, or what the file's name can only mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,8 +2,18 @@
 //!
 //! [`Plugins`] reads a bundle or refuses it, [`Scanner`] notices what changed in the partners directory, and the
 //! [`Registry`] holds what is served now. A [`Bundle`] is immutable and shared, so that a running attempt keeps the
-//! components that it started with. Each call gets a store of its own
-//! with a limit on time, memory, output and log lines, and the store is thrown away with the call.
+//! components that it started with. Each call gets a store of its own with a limit on time, memory, output and log lines, and the
+//! store is thrown away with the call.
+//!
+//! What people write: `document` reads TOML and tells faults by file and line; `manifest` is `partner.toml`, with `limits`, `patterns`
+//! of names, the `part`s that it is made of and the `pins` of their digests; `destinations` is the operator's file, with `endpoint` and
+//! with `checked`, on which a check of a server depends; `rehearsed` is a destination without that file. `files` reads only what is a
+//! file and no more than its bound, `examine` reads a bundle without compiling it, and `error` says what can be wrong.
+//!
+//! From bytes to a call: `registry` loads a bundle with `component`, which is checked against its world, `engine` and `cache`; `bundle`
+//! has the calls, `call` bounds and sorts them, `versions` puts them into the words of the contract that the component was built for,
+//! `bindings` are those words, and `worlds` is what a guest may ask of the host. `open_query` reaches the tenant's data, `reported` is what
+//! a guest said, `measure` what its calls took. `scan` and `served` are the [`Scanner`] and the [`Registry`].
 //!
 //! The rule kept here: a plugin holds no credential, no socket, no file and no clock, and a call before cutoff 2 is
 //! handed nothing through which a write could be expressed. What a plugin returns is a report; this module bounds it

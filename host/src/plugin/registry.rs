@@ -80,7 +80,7 @@ impl Plugins {
         Ok(Self { shared: Arc::new(SharedParts { engine, cache, compilers, most: settings.most }) })
     }
 
-    /// Reads one bundle. Compilation takes seconds for JavaScript and Python.
+    /// Reads one bundle. For JavaScript and Python compiling takes some seconds to two minutes, by the machine.
     pub async fn load_one(&self, directory: &Path) -> Result<Bundle, BundleError> {
         self.load_from(directory, true, Compiling::Now).await
     }

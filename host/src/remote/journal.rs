@@ -23,6 +23,7 @@ pub struct FenceRefused {
 
 /// The durable record of a publish's answer.
 pub trait Journal: Send + Sync {
-    /// Called once, after the answer. It does its own retrying: what it cannot record, recovery will treat as unanswered.
+    /// Called once, after the answer, and tries once. The attempt itself concludes from the answer that it has; what is not recorded is
+    /// unanswered for every later look.
     fn published(&self, form: PublishForm, answer: &Answer) -> BoxFuture<'_, ()>;
 }

@@ -1,9 +1,11 @@
 //! The partner's server: the only place from which anything reaches it.
 //!
 //! In the order of an attempt: an [`Endpoint`] says where and with which secret; [`Sessions`] opens a [`Session`], over
-//! [`sftp`], in a [`directory`] or at a bucket of an object store ([`objects`]), or hands out the one kept from the last job; [`Names`] says all that this attempt may touch; a [`Reader`] looks, for a
-//! plugin, and [`look`] looks for the host; a [`Writer`], which exists only after cutoff 2, sends and publishes. The
-//! [`gate`] decides every one of a plugin's calls; [`Fence`] and [`Journal`] are how it reaches the job's record.
+//! [`sftp`], in a [`directory`] or at a bucket of an object store ([`objects`]), or hands out the one kept from the last job (`opened`
+//! is what all three have in common, `line` whether a connection still stands); [`Names`] says all that this attempt may touch,
+//! and `readable` shows those that are in no encoding; a [`Reader`] looks, for a plugin, and [`look`] looks for the host; a
+//! [`Writer`], which exists only after cutoff 2, sends and publishes. The [`gate`] decides every one of a plugin's calls;
+//! [`Fence`] and [`Journal`] are how it reaches the job's record.
 //! [`prove`] shows beforehand which form of publishing a server really keeps, [`check`] looks at the rest, and [`findings`]
 //! holds both against the contract.
 //!

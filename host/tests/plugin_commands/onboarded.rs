@@ -18,7 +18,7 @@ use waybill_tests::{Database, Sshd, wait};
 use super::stage::{Bench, copy};
 
 const TENANT: Uuid = Uuid::from_u128(0x7e4a_0009);
-/// Where nobody compiled it before, a component of an interpreted language takes a minute or two.
+/// Where nobody compiled it before, a component of an interpreted language takes some seconds to two minutes, by the machine.
 const TO_COMPILE: Duration = Duration::from_secs(240);
 
 /// A host that ends with the test.

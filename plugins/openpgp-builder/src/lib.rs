@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | `recipients` | the public keys of those who may read the file, as armored text, one after the other | must be set |
 //! | `armor` | `yes` or `no`: the file is text of 64 characters a line | `no` |
-//! | all of `../../csv-builder/src/options.rs` | the file inside; `compress` is what is done to it before it is encrypted | |
+//! | all of `csv-builder` | the file inside; `compress` is what is done to it before it is encrypted | |
 //!
 //! Each key is judged before anything is written (`keys.rs`). The file is encrypted as it is read (`encrypt.rs`), so a file of any
 //! length needs little memory, and it is never in the clear outside of this guest. Its only randomness is the world's

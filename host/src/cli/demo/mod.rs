@@ -33,15 +33,14 @@ use super::output::Output;
 use directory::Directory;
 use stage::Stage;
 
-/// Starts a private PostgreSQL and private OpenSSH servers, loads 50,000 contacts of two tenants, delivers some twenty jobs
-/// to two partners with different conventions, kills and pauses workers of a third one's jobs, and checks everything that it
-/// says about them.
+/// Starts a private PostgreSQL and private OpenSSH servers, loads 50,000 contacts of two tenants, runs 20 jobs for two
+/// partners with different conventions, kills and pauses workers of a third one's 6 jobs, and checks everything that it says
+/// about them.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Exit code 0: every statement was checked and holds; 1: one does not, or the demo could not run.\n\n\
+#[command(after_help = "Examples:\n  waybill demo\n  waybill demo --keep     (leave it running, and look around)\n\n\
+Exit code 0: every statement was checked and holds; 1: one does not, or the demo could not run.\n\n\
 It needs PostgreSQL's server and client, OpenSSH's server and client, and the plugins (`make plugins`). It listens on \
-loopback only, and takes everything down at its end."
-)]
+loopback only, and takes everything down at its end.")]
 pub struct Demo {
     /// Leave everything running at the end, until Ctrl-C, and say how to look around.
     #[arg(long)]

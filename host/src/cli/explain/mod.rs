@@ -1,8 +1,9 @@
 //! A job's story in plain words, from its row, its events, what people asked for, and the other jobs of its key.
 //!
 //! Neighbours: `told` makes a line of each event, `evidence` reads the documents of partners' answers and looks, `theirs`
-//! what of them speaks of the outcome, `said` holds what is true to say of a state, `next` what a person can do in it. Only
-//! [`read`] reads; the rest is pure.
+//! what of them speaks of the outcome, `family` brings the other jobs of the key, `said` holds what is true to say of a state, `next`
+//! what a person can do in it, `words` what every sentence needs. Only `Record::read`, `Family::read` and the function `theirs` read;
+//! the rest is pure.
 //!
 //! Every sentence says only what is on record: never "canceled" of a job that was asked to stop, never "delivered"
 //! without the evidence that completed it, never "not delivered" without its proof.

@@ -16,8 +16,10 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Cancel {
+    /// The job.
     #[arg(value_parser = job_id)]
     job: Uuid,
+    /// Its tenant.
     #[arg(long, env = "WAYBILL_TENANT")]
     tenant: Uuid,
     /// Who asks.

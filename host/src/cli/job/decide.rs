@@ -17,6 +17,7 @@ pub(super) struct Deciding {
     /// The job.
     #[arg(value_parser = job_id)]
     pub job: Uuid,
+    /// Its tenant.
     #[arg(long, env = "WAYBILL_TENANT")]
     pub tenant: Uuid,
     /// The attempt whose record it is. Without it, the job's current one is taken, and named.

@@ -17,8 +17,10 @@ use crate::store::{self, Found, Pool, TermsEdit, Write};
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("change").required(true).multiple(true)))]
 pub(in crate::cli) struct Edit {
+    /// The job.
     #[arg(value_parser = job_id)]
     job: Uuid,
+    /// Its tenant.
     #[arg(long, env = "WAYBILL_TENANT")]
     tenant: Uuid,
     /// The version of the terms that you read, as `waybill job show` tells it.

@@ -14,9 +14,10 @@ use crate::store::{self, JobFilter};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct List {
+    /// Whose jobs.
     #[arg(long, env = "WAYBILL_TENANT")]
     tenant: Uuid,
-    /// Only jobs that stand so; may be given several times.
+    /// Only jobs in this state, such as `Queued` or `OutcomeUnknown`; may be given several times.
     #[arg(long, value_parser = status)]
     status: Vec<Status>,
     /// Only jobs of this destination: its id, or its name.

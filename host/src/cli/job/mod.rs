@@ -27,18 +27,22 @@ pub(super) enum JobCommand {
     #[command(
         after_help = "Example:\n  waybill job create --tenant 6f1… --destination 0b2… --scope region=emea --as ada@example.com\n  \
 waybill job create --tenant 6f1… --destination 0b2… --scope region=emea --as ada@example.com --idempotency-key order-4711\n\n\
-With --idempotency-key the same command sent twice makes one job and prints the same job. Exit code 4: the key was used for\n\
-another request; 5: the first one is still in flight, send it again."
+With --idempotency-key the same command sent twice makes one job and prints the same job.\n\n\
+Exit code 0: created; 3: there is no such destination; 4: the delivery key is taken, or the idempotency key was used for another\n\
+request; 5: a request with one of them is still in flight, send it again."
     )]
     Create(create::Create),
     /// List a tenant's jobs, newest first.
-    #[command(after_help = "Example:\n  waybill job list --tenant 6f1… --status OutcomeUnknown --status Failed")]
+    #[command(after_help = "Example:\n  waybill job list --tenant 6f1… --status OutcomeUnknown --status Failed\n\n\
+Exit code 0: listed, also where there is none; 3: there is no such destination.")]
     List(list::List),
     /// Show one job as its row stands.
-    #[command(after_help = "Example:\n  waybill job show 018f… --tenant 6f1…")]
+    #[command(after_help = "Example:\n  waybill job show 018f… --tenant 6f1…\n\n\
+Exit code 0: shown; 3: there is no such job.")]
     Show(show::One),
     /// Tell a job's story from its events, in plain words: what happened, what may be said to the partner, what can be done.
-    #[command(after_help = "Example:\n  waybill job explain 018f… --tenant 6f1…")]
+    #[command(after_help = "Example:\n  waybill job explain 018f… --tenant 6f1…\n\n\
+Exit code 0: told; 3: there is no such job.")]
     Explain(show::One),
     /// Follow a job's story until it is settled.
     ///
@@ -61,7 +65,7 @@ Exit code 0: changed; 3: there is no such job; 4: not changed, with what was fou
     /// Ask for a job to be canceled, and read the truth about it.
     #[command(
         after_help = "Example:\n  waybill job cancel 018f… --tenant 6f1… --as ada@example.com --reason 'wrong region'\n\n\
-Exit code 0: it is canceled, or asked to stop; 4: too late or ended before; 5: could not be told, try again with the same --request-id."
+Exit code 0: it is canceled, or asked to stop; 3: there is no such job; 4: too late or ended before; 5: could not be told, try again with the same --request-id."
     )]
     Cancel(cancel::Cancel),
     /// Deliver a job's key once more, by a job of its own: a named person's decision.

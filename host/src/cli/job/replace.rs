@@ -14,6 +14,7 @@ pub(in crate::cli) struct Replace {
     /// The job; for a replacement its original is taken.
     #[arg(value_parser = job_id)]
     job: Uuid,
+    /// Its tenant.
     #[arg(long, env = "WAYBILL_TENANT")]
     tenant: Uuid,
     /// Why, for the record: also why a second arrival does no harm at the partner.

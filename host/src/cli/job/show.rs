@@ -12,8 +12,10 @@ use crate::store;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct One {
+    /// The job.
     #[arg(value_parser = job_id)]
     pub job: Uuid,
+    /// Its tenant.
     #[arg(long, env = "WAYBILL_TENANT")]
     pub tenant: Uuid,
 }

@@ -33,7 +33,7 @@ Exit code 0: shown; 3: there is no such bundle; 4: it is shown with what is wron
     /// Each query is prepared by its database, and none is run.
     #[command(after_help = "Example:\n  waybill partner check 0b2… --as ada@example.com\n\n\
 Exit code 0: nothing contradicts the contract; 3: there is no such destination; 4: something does, or a query or the server cannot be used as it is; \
-5: the server or a query's database could not be reached, try again.")]
+5: the server could not be reached, or a query's database could not be asked, try again.")]
     Check(check::Check),
     /// Let a destination's jobs run, once its server was shown to do what its contract says.
     #[command(

@@ -2,7 +2,8 @@
 //! network is needed twice: `build` fetches compilers and crates, and `test --record` delivers to the server that it is told.
 //! Every other test stays on loopback.
 //!
-//! A command is a file.
+//! A command is a file. Beside them: `template` is the files of a new bundle, `described` a bundle in words, `sources` and `options`
+//! what `inspect` and `test` warn of, `cached` what is kept for the next time.
 
 mod build;
 mod cached;

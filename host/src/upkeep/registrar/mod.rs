@@ -6,11 +6,12 @@
 //! longer: its wake-ups are received by nobody here, and its jobs wait in the queue.
 //!
 //! Bundles do not wait for each other: what must be compiled comes last, one at a time, and meanwhile the directory is
-//! looked at as ever. A compile whose bundle is gone or another one by then is waited for no longer. What a bundle is refused for
-//! because another has it (a partner's name, a destination's id or name) is asked again at each look. Whatever is wrong with one bundle, in its files or in the database, is that bundle's; an error that
-//! is not is the run's, and the next run comes back to what it left. A partners directory that cannot be read leaves
-//! everything as it is. Not promised: that hosts which share a database change over together; each follows its own
-//! directory.
+//! looked at as ever. A host that starts only looks ([`Registrar::look_once`]), and compiles in the runs that follow. A compile
+//! whose bundle is gone or another one by then is waited for no longer. What a bundle is refused for because another has it (a
+//! partner's name, a destination's id or name) is asked again at each look. Whatever is wrong with one bundle, in its files or in
+//! the database, is that bundle's; an error that is not is the run's, and the next run comes back to what it left. A partners
+//! directory that cannot be read leaves everything as it is. Not promised: that hosts which share a database change over
+//! together; each follows its own directory.
 //!
 //! `changes` says what a run changed, `joining` holds a bundle against the destinations on record.
 
