@@ -201,6 +201,8 @@ pub enum ConfigError {
     NoDatabase,
     #[error("[plugins] every_seconds must be at least 1")]
     Plugins,
+    #[error("[plugins.limits] {name} must be from {least} to {most}")]
+    PluginLimit { name: &'static str, least: u32, most: u32 },
     #[error("[sweeper] every_seconds must be at least 1")]
     Sweeper,
     #[error("[recovery] every_seconds must be at least 1")]
@@ -256,6 +258,9 @@ impl Config {
         }
         if self.plugins.every_seconds == 0 {
             return Err(ConfigError::Plugins);
+        }
+        if let Some((name, least, most)) = self.plugins.limits.out_of_range() {
+            return Err(ConfigError::PluginLimit { name, least, most });
         }
         if self.sweeper.every_seconds == 0 {
             return Err(ConfigError::Sweeper);
@@ -321,6 +326,9 @@ mod tests {
         assert_eq!(config.plugins.limits, Limits { memory_mib: 2048, ..Limits::most() });
         let error = Config::parse(Path::new("waybill.toml"), "[plugins.limits]\nmemory = 1\n").unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains("memory_mib"), "{error}");
+        let nothing = Config::parse(Path::new("waybill.toml"), "[plugins.limits]\nmemory_mib = 0\n").unwrap();
+        let error = nothing.check().unwrap_err().to_string();
+        assert_eq!(error, "[plugins.limits] memory_mib must be from 1 to 4096");
     }
 
     #[test]

@@ -68,6 +68,11 @@ pub(super) const RANGES: [(&str, u32, u32); 6] = [
 ];
 
 impl Limits {
+    /// The first that is not within its range, with that range.
+    pub fn out_of_range(&self) -> Option<(&'static str, u32, u32)> {
+        RANGES.into_iter().find(|(name, least, most)| !(*least..=*most).contains(&self.of(name)))
+    }
+
     pub fn build(&self) -> Duration {
         Duration::from_secs(self.build_seconds.into())
     }

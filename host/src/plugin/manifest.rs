@@ -168,14 +168,9 @@ impl Manifest {
     }
 
     fn check_limits(&self, document: &Document<'_>) -> Result<(), DocumentError> {
-        for (name, least, most) in RANGES {
-            let value = self.limits.of(name);
-            if !(least..=most).contains(&value) {
-                let what = format!("{name} is {value}; it must be from {least} to {most}");
-                return Err(document.fault(&["limits", name], what));
-            }
-        }
-        Ok(())
+        let Some((name, least, most)) = self.limits.out_of_range() else { return Ok(()) };
+        let what = format!("{name} is {}; it must be from {least} to {most}", self.limits.of(name));
+        Err(document.fault(&["limits", name], what))
     }
 
     /// Refuses a manifest, whose text this is, that asks for more than the operator of a host allows.

@@ -5,6 +5,7 @@
 mod answered;
 mod bundles;
 mod canaries;
+mod checks;
 mod corrections;
 mod creations;
 mod edits;

@@ -75,7 +75,7 @@ fn receipt_in_words(receipt: &Receipt) -> String {
     }
     match receipt.temporary_removed {
         Some(true) => said.push("our temporary file was removed, and the server confirmed it".to_owned()),
-        Some(false) => said.push("our temporary file was already gone".to_owned()),
+        Some(false) => said.push("our temporary file was gone already, or its removal was not confirmed".to_owned()),
         None => {}
     }
     if let Some(call) = &receipt.call {

@@ -2,7 +2,7 @@
 //!
 //! Neighbours: `told` makes a line of each event, `evidence` reads the documents of partners' answers and looks, `theirs`
 //! what of them speaks of the outcome, `family` brings the other jobs of the key, `said` holds what is true to say of a state, `next`
-//! what a person can do in it, `words` what every sentence needs. Only `Record::read`, `Family::read` and the function `theirs` read;
+//! what a person can do in it, `words` what every sentence needs. Only `Record::read`, `Family::read` and the functions here read;
 //! the rest is pure.
 //!
 //! Every sentence says only what is on record: never "canceled" of a job that was asked to stop, never "delivered"
@@ -17,11 +17,12 @@ mod told;
 mod words;
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::job::model::Job;
-use crate::store::{self, DestinationState, Pool, RecordedCancellation, RecordedEdit, StoreError};
+use crate::store::{self, AttemptEvent, DestinationState, Pool, RecordedCancellation, RecordedEdit, StoreError};
 
 pub(super) use family::Family;
 pub(super) use next::{Step, in_the_way, replaceable};
@@ -87,16 +88,25 @@ impl Record {
 /// What is on record of the partner's side of a job.
 pub(super) async fn theirs(pool: &Pool, job: &Job, family: &Family) -> Result<Theirs, StoreError> {
     let events = family.events(job.id);
-    let within = match theirs::contract(job, events) {
-        Some(contract) => contract.acknowledgment.map(|acknowledgment| acknowledgment.period),
-        None if job.publish_intended_at.is_none() => None,
-        None => store::acknowledgment_period(pool, job.destination).await?,
-    };
-    let awaited = match within {
+    let awaited = match acknowledgment_period(pool, job, events).await? {
         None => None,
         within => Awaited::of(job, events, within, store::clock(pool).await?),
     };
     Ok(Theirs { answer: family.answer(job), lies: family.lies(job), awaited })
+}
+
+/// How long an answer to a job's current attempt is waited for: the longer of what was agreed at its claim and what is now.
+pub(super) async fn acknowledgment_period(
+    pool: &Pool,
+    job: &Job,
+    events: &[AttemptEvent],
+) -> Result<Option<Duration>, StoreError> {
+    if job.publish_intended_at.is_none() {
+        return Ok(None);
+    }
+    let then = theirs::contract(job, events).and_then(|contract| contract.acknowledgment);
+    let now = store::acknowledgment_period(pool, job.destination).await?;
+    Ok(now.max(then.map(|acknowledgment| acknowledgment.period)))
 }
 
 /// Reads what is on record about a job, and tells it.

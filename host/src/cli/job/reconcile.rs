@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::arguments::{Refusal, not_found};
 use super::decide::{Deciding, earlier};
-use crate::cli::Ended;
 use crate::cli::output::Output;
+use crate::cli::{Ended, explain};
 use crate::job::model::Job;
 use crate::job::status::{EventKind, Status};
 use crate::store::{self, Found, Pool, ReconciliationByHand, Write};
@@ -49,6 +49,7 @@ impl Reconcile {
             return before.nothing_written(*output);
         }
         let attempt = before.attempt;
+        let events = store::events_of(pool, id).await?;
         let by_hand = ReconciliationByHand {
             tenant,
             job: id,
@@ -56,7 +57,7 @@ impl Reconcile {
             delivered: self.outcome == Outcome::Completed,
             decision,
             look_after: LOOK_AFTER,
-            acknowledgment_within: store::acknowledgment_period(pool, before.job.destination).await?,
+            acknowledgment_within: explain::acknowledgment_period(pool, &before.job, &events).await?,
         };
         let refusal = match store::reconcile_by_hand(pool, by_hand).await {
             Ok(Write::Written(())) => {

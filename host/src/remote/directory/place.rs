@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_and_no_symbolic_link_leads_out_of_the_directory() {
+    fn plg_04_no_name_and_no_symbolic_link_leads_out_of_the_directory() {
         let around = tempfile::tempdir().unwrap();
         let inside = around.path().join("inside");
         std::fs::create_dir_all(inside.join("in/deep")).unwrap();
