@@ -27,9 +27,14 @@ impl House {
     }
 
     pub async fn reconciler(&self) -> anyhow::Result<Reconciler> {
+        self.reconciler_with(Duration::from_secs(60)).await
+    }
+
+    /// A reconciler whose looks have a lease of this length.
+    pub async fn reconciler_with(&self, lease: Duration) -> anyhow::Result<Reconciler> {
         let settings = ReconcilerSettings {
             owner: format!("reconciler-{}", Uuid::new_v4().simple()),
-            lease: Duration::from_secs(60),
+            lease,
             first_wait: Duration::from_secs(60),
             longest_wait: Duration::from_secs(3600),
         };

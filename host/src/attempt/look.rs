@@ -132,7 +132,7 @@ impl Answered {
 pub(super) async fn acknowledgments_there(work: &Work, session: &Session, names: &Arc<Names>) -> Option<Vec<String>> {
     work.bundle.manifest.contract.acknowledgment.as_ref()?;
     let reader = Reader::new(session.clone(), Arc::clone(names), CancellationToken::new());
-    match list(&reader).await {
+    match list(&reader, |_| false).await {
         Listed { names, unread: None } => Some(names),
         Listed { unread: Some(why), .. } => {
             tracing::warn!(job = %work.job.id, attempt = %work.job.attempt, why, "what lies there of the partner's answers is not known; none will count for this attempt, and a refusal against it");
@@ -148,7 +148,8 @@ struct Listed {
     unread: Option<String>,
 }
 
-async fn list(reader: &Reader) -> Listed {
+/// `may_be_gone`: folders whose absence says that nothing lies in them.
+async fn list(reader: &Reader, may_be_gone: impl Fn(&str) -> bool) -> Listed {
     let mut listed = Listed::default();
     let folders = match reader.names().acknowledgment_folders() {
         Ok(folders) => folders,
@@ -163,8 +164,9 @@ async fn list(reader: &Reader) -> Listed {
                 ));
             }
             Ok(names) => listed.names.extend(names),
+            Err(error) if error.says_absent() && may_be_gone(&folder) => {}
             Err(error) => {
-                listed.unread = Some(format!("the partner's answers in {folder:?} cannot be listed: {error}"))
+                listed.unread = Some(format!("the partner's answers in {folder:?} cannot be listed: {error}"));
             }
         }
     }
@@ -202,7 +204,12 @@ async fn read_all(
     let expressions = Acknowledgments::new(asked.then, asked.now).map_err(|error| error.to_string())?;
     let parts = Parts { key: &names.key, attempt: &names.attempt, final_name: &names.final_name };
     let reader = Reader::new(session.clone(), Arc::clone(names), CancellationToken::new());
-    let listed = list(&reader).await;
+    // Once answers lie elsewhere by agreement, the partner may clear the old folder away.
+    let is_agreed_now = |folder: &str| {
+        let names = asked.now.acknowledgment.iter().flat_map(Acknowledgment::names);
+        names.map(|(_, name)| name.folder(parts)).any(|of| of.matches(folder, Parts::default()))
+    };
+    let listed = list(&reader, |folder| !is_agreed_now(folder)).await;
     answered.unread = listed.unread;
     for name in listed.names {
         let before = before(asked, &name, parts);

@@ -236,7 +236,7 @@ impl Stage {
                 Action::Link | Action::Rename | Action::PosixRename | Action::Close => event.path == final_name,
                 _ => false,
             };
-            let Some(server) = weak.upgrade().filter(|_| named && event.when == When::After) else { return None };
+            let server = weak.upgrade().filter(|_| named && event.when == When::After)?;
             if let Some(expected) = record.kept().expected {
                 for answer in answers(&acknowledgments, &names, &expected, Moment::Published) {
                     if let Err(error) = answer.give(&server) {

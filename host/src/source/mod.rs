@@ -68,7 +68,7 @@ pub struct Query {
 pub struct Queries {
     tenant: Uuid,
     within: Option<Duration>,
-    queries: Arc<BTreeMap<String, Query>>,
+    by_name: Arc<BTreeMap<String, Query>>,
 }
 
 /// What a database said of a query that it was not asked to run.
@@ -146,7 +146,7 @@ impl SourceError {
 
 impl Queries {
     pub fn new(tenant: Uuid, queries: BTreeMap<String, Query>) -> Self {
-        Self { tenant, within: None, queries: Arc::new(queries) }
+        Self { tenant, within: None, by_name: Arc::new(queries) }
     }
 
     /// A query goes on in its database for no longer than this, whatever becomes of whoever opened it.
@@ -157,15 +157,15 @@ impl Queries {
 
     /// The names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.queries.keys().map(String::as_str)
+        self.by_name.keys().map(String::as_str)
     }
 
     /// Has every query prepared and described by its database, each within this time; none is run. Whatever parameters a query
     /// names besides the tenant are there.
     pub fn describe(&self, within: Duration) -> BoxFuture<'_, Vec<Described>> {
         Box::pin(async move {
-            let mut described = Vec::with_capacity(self.queries.len());
-            for (name, query) in self.queries.iter() {
+            let mut described = Vec::with_capacity(self.by_name.len());
+            for (name, query) in self.by_name.iter() {
                 let columns = match query::bind_nothing(name, &query.sql, self.tenant) {
                     Ok(bound) => postgres::describe(name, &query.database, &bound, within).await,
                     Err(error) => Err(error),
@@ -183,7 +183,7 @@ impl Queries {
         parameters: &'a [(String, String)],
     ) -> BoxFuture<'a, Result<Box<dyn Rows>, SourceError>> {
         Box::pin(async move {
-            let Some(query) = self.queries.get(name) else {
+            let Some(query) = self.by_name.get(name) else {
                 let known: Vec<&str> = self.names().collect();
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
                 return Err(SourceError::UnknownQuery { name: bounded(name), known });

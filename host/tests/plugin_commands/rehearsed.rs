@@ -93,8 +93,8 @@ fn plg_06_a_contract_that_its_server_does_not_keep_fails_with_the_false_conclusi
     assert_eq!(
         wrong(&report),
         [
-            format!("\"refuses-what-it-did\": \"the host concluded {refusal}, {truth}\""),
-            format!("\"cut-after-link\": \"a later look concluded {removal}, {truth}\""),
+            format!("refuses-what-it-did: the host concluded {refusal}, {truth}"),
+            format!("cut-after-link: a later look concluded {removal}, {truth}"),
         ]
     );
     let said = String::from_utf8(bench.test(&faults)?.stdout)?;

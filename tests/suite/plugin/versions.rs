@@ -100,7 +100,7 @@ async fn plg_01_rec_02_an_outcome_that_an_earlier_version_left_open_is_looked_at
         // What the plugin says is its own look, in the words of the version that it was built for, and differs in nothing.
         let reported = seen.reported.clone().unwrap_or_default();
         let listing = reported.get("listing").cloned().unwrap_or_default();
-        assert_eq!((listing["name"].as_str(), seen.call.as_ref()), (Some(name.as_str()), None), "{seen:?}");
+        assert_eq!((listing["at"].as_str(), seen.call.as_ref()), (Some(name.as_str()), None), "{seen:?}");
         assert!(listing["found"].to_string().to_lowercase().contains(found), "{found}: {reported}");
         assert_eq!(seen.differences, [""; 0], "{reported}");
     }

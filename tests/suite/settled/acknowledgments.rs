@@ -37,3 +37,37 @@ async fn vrd_03_del_10_an_acceptance_that_names_only_the_key_hides_none_that_nam
     }
     Ok(())
 }
+
+/// An answer that cannot be read may say no, so nothing counts for the delivery beside it; and it hides no refusal.
+#[tokio::test]
+async fn del_10_beside_an_answer_that_cannot_be_read_only_a_refusal_counts() -> anyhow::Result<()> {
+    for refusal in [false, true] {
+        let contract = format!("{CONTRACT}\nrefuse = '^no (?P<key>\\S+)'");
+        let silent = Silent::ended(renames(), agreed(&contract), |name, event| {
+            let publish = event.action == Action::Rename && event.path.ends_with(name);
+            (publish && event.when == When::After).then_some(Fault::Cut)
+        })
+        .await?;
+        let (key, name) = (silent.house.job(silent.job).await?.delivery_key, silent.name());
+        for number in [1, 2] {
+            silent.server.put(&format!("{name}.{number}.ack"), format!("ok {key}\n"))?;
+        }
+        if refusal {
+            silent.server.put(&format!("{name}.3.ack"), format!("no {key}\n"))?;
+        }
+        silent.server.clear_hooks();
+        silent.server.hook(|event| {
+            let unreadable = event.action == Action::Open && event.path.ends_with(".1.ack");
+            (unreadable && event.when == When::Before).then(|| Fault::refuse(3, "permission denied"))
+        });
+        assert_eq!((silent.looked().await?, silent.stands().await?), (vec![Looked::Open], UNKNOWN));
+        let seen = silent.evidence().await?.into_iter().rev().find_map(|one| one.look().cloned()).unwrap_or_default();
+        let said: Vec<&str> = seen.acknowledgments.iter().map(|said| said.says.as_str()).collect();
+        assert_eq!(said, if refusal { vec!["refused"] } else { vec![] });
+        assert!(matches!(&seen.differences[..], [why] if why.contains(".1.ack\" cannot be read")), "{seen:?}");
+        silent.server.clear_hooks();
+        let (looked, stands) = (silent.looked().await?, silent.stands().await?);
+        assert_eq!((looked == [Looked::Open], stands), (refusal, if refusal { UNKNOWN } else { COMPLETED }));
+    }
+    Ok(())
+}

@@ -7,7 +7,7 @@ use waybill::job::status::{EventKind, Status};
 use waybill::upkeep::Looked;
 use waybill_tests::proxy::{Fault as LineFault, Moment};
 use waybill_tests::sftp_server::{Action, Behaviour, Event, Fault, Gate, RenameSteps, When};
-use waybill_tests::{House, Plan, Proxy, Reach, SftpServer, Sshd};
+use waybill_tests::{House, Plan, Proxy, Reach, SftpServer, Sshd, wait};
 
 use super::{COMPLETED, NOT_DELIVERED, ONE_STEP, Silent, UNKNOWN, agreed, renames};
 use crate::delivery::LONG;
@@ -73,6 +73,11 @@ async fn cut_at_each_request(behaviour: Behaviour, publish: Action) -> anyhow::R
             let name = House::final_name(id);
             assert_eq!((server.read(&name), server.times_created(&name)), (None, 0), "{place}");
             assert_eq!(job.publish_intended_at, None, "{place}");
+            // What was sent of it is cleared away through another line.
+            wait::until("nothing of it to be left", async || {
+                Ok((!server.names_in("/").iter().any(|name| name.ends_with(".part"))).then_some(()))
+            })
+            .await?;
         }
         for action in [Action::Stat, Action::Open, Action::Write, Action::Close, publish] {
             assert!(cut_at.contains(&action), "{when:?}: no {action:?} among {cut_at:?}");

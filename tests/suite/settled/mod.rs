@@ -3,6 +3,7 @@
 
 mod acknowledgments;
 mod cuts;
+mod edited;
 mod fence;
 mod looks;
 mod occupied;
@@ -114,9 +115,22 @@ impl Silent {
     pub async fn ended(
         behaviour: Behaviour,
         plan: Plan,
+        breaks: impl FnMut(&str, &Event<'_>) -> Option<Fault> + Send + 'static,
+    ) -> anyhow::Result<Self> {
+        Self::ended_with(behaviour, plan, &[], breaks).await
+    }
+
+    /// The same before a server that has these folders.
+    pub async fn ended_with(
+        behaviour: Behaviour,
+        plan: Plan,
+        folders: &[&str],
         mut breaks: impl FnMut(&str, &Event<'_>) -> Option<Fault> + Send + 'static,
     ) -> anyhow::Result<Self> {
         let server = SftpServer::start(behaviour).await?;
+        for folder in folders {
+            server.make_directory(folder)?;
+        }
         let directory = tempfile::tempdir()?;
         let house = House::before(&Reach::in_process(&server, directory.path())?, plan).await?;
         let worker = house.worker().await?;

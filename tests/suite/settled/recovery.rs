@@ -1,11 +1,15 @@
 //! Recovery as an actor.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use waybill::job::evidence::Evidence;
+use waybill::job::evidence::{Answer, Evidence};
+use waybill::job::facts::Found;
 use waybill::job::status::{CancellationOutcome, EventKind, FailureReason, Status};
 use waybill::store::Cancellation;
-use waybill_tests::sftp_server::{Action, Behaviour, When};
+use waybill::upkeep::Looked;
+use waybill_tests::sftp_server::{Action, Behaviour, Fault, When};
 use waybill_tests::{House, Plan, Reach, SftpServer, wait};
 
 use super::{COMPLETED, NOT_DELIVERED, ONE_STEP, Silent, UNKNOWN, agreed, renames};
@@ -21,7 +25,7 @@ async fn rcv_03_a_job_that_ends_every_worker_ends_failed_at_the_cap() -> anyhow:
     let plan = Plan { max_attempts: 2, ..quiet() };
     let house = House::before(&Reach::in_process(&server, directory.path())?, plan).await?;
     let _dispatcher = house.dispatcher().await?;
-    server.always(When::Before, Action::RealPath, waybill_tests::sftp_server::Fault::Hang);
+    server.always(When::Before, Action::RealPath, Fault::Hang);
     let (id, recovery) = (house.create().await?, house.recovery().await?);
     for attempt in 1..=2 {
         let worker = house.worker().await?;
@@ -44,7 +48,7 @@ async fn rcv_03_a_job_that_ends_every_worker_ends_failed_at_the_cap() -> anyhow:
 #[tokio::test]
 async fn rcv_06_fen_03_a_crash_before_the_fence_is_unknown_and_then_not_delivered_without_a_person()
 -> anyhow::Result<()> {
-    let mut silent = Silent::held_at_a_known_server(Behaviour::default(), quiet(), |_, when, action, _| {
+    let mut silent = Silent::held_at_a_known_server(Behaviour::default(), agreed(ONE_STEP), |_, when, action, _| {
         when == When::Before && action == Action::Write
     })
     .await?;
@@ -53,6 +57,9 @@ async fn rcv_06_fen_03_a_crash_before_the_fence_is_unknown_and_then_not_delivere
     silent.server.put(&silent.name(), b"not ours".to_vec())?;
     silent.looked().await?;
     assert_eq!(silent.stands().await?, NOT_DELIVERED);
+    // What it had sent is cleared away; its worker, should it wake up, is stopped at the fence.
+    assert_eq!(silent.server.read(&silent.temporary().await?), None);
+    assert_eq!(silent.until_removal().await?, Answer::Acknowledged);
     let proof = silent.detail(EventKind::Reconciled).await?;
     assert_eq!(proof["rests_on"], "absent_fence", "{proof}");
     assert_eq!(proof["proof"]["observation"]["look"]["found"], "present", "the file is named in the event: {proof}");
@@ -105,7 +112,7 @@ async fn rcv_09_a_cancellation_after_recovery_gave_the_job_back_cancels_it() -> 
     let directory = tempfile::tempdir()?;
     let house = House::before(&Reach::in_process(&server, directory.path())?, quiet()).await?;
     let dispatcher = house.dispatcher().await?;
-    server.always(When::Before, Action::RealPath, waybill_tests::sftp_server::Fault::Hang);
+    server.always(When::Before, Action::RealPath, Fault::Hang);
     let (id, worker) = (house.create().await?, house.worker().await?);
     house.until(id, Status::Running).await?;
     worker.crash();
@@ -126,7 +133,7 @@ async fn rcv_10_two_recoveries_at_once_take_each_job_over_once() -> anyhow::Resu
     let directory = tempfile::tempdir()?;
     let house = House::before(&Reach::in_process(&server, directory.path())?, quiet()).await?;
     let dispatcher = house.dispatcher().await?;
-    server.always(When::Before, Action::RealPath, waybill_tests::sftp_server::Fault::Hang);
+    server.always(When::Before, Action::RealPath, Fault::Hang);
     let mut jobs = Vec::new();
     for _ in 0..4 {
         jobs.push(house.create().await?);
@@ -156,7 +163,7 @@ async fn rcv_10_two_recoveries_at_once_take_each_job_over_once() -> anyhow::Resu
 async fn rcv_12_a_partner_that_cannot_be_reached_leaves_the_outcome_unknown() -> anyhow::Result<()> {
     let mut silent = Silent::at(renames(), agreed(ONE_STEP), When::After, Action::Rename).await?;
     // Whoever connects from now on gets no answer before its connection ends.
-    silent.server.always(When::Before, Action::RealPath, waybill_tests::sftp_server::Fault::Cut);
+    silent.server.always(When::Before, Action::RealPath, Fault::Cut);
     assert_eq!(silent.taken_over().await?.status, Status::OutcomeUnknown);
     silent.looked().await?;
     assert_eq!(silent.stands().await?, UNKNOWN);
@@ -248,7 +255,7 @@ async fn rcv_01_an_attempt_whose_takeover_the_database_refuses_keeps_no_other_on
     let directory = tempfile::tempdir()?;
     let house = House::before(&Reach::in_process(&server, directory.path())?, quiet()).await?;
     let dispatcher = house.dispatcher().await?;
-    server.always(When::Before, Action::RealPath, waybill_tests::sftp_server::Fault::Hang);
+    server.always(When::Before, Action::RealPath, Fault::Hang);
     let jobs = [house.create().await?, house.create().await?, house.create().await?];
     let worker = house.worker().await?;
     for id in jobs {
@@ -269,5 +276,84 @@ async fn rcv_01_an_attempt_whose_takeover_the_database_refuses_keeps_no_other_on
     let ran = house.recovery().await?.run_once().await?;
     assert_eq!((ran.failed, ran.taken_over.get("requeued")), (1, Some(&2)), "{ran:?}");
     assert_eq!(house.job(jobs[0]).await?.status, Status::Running);
+    Ok(())
+}
+
+/// A partner that answers nobody, and beside it an attempt that needs no look at anything.
+#[tokio::test]
+async fn rcv_01_while_a_look_waits_for_its_partner_others_are_taken_over() -> anyhow::Result<()> {
+    let silent = Silent::at(renames(), agreed(ONE_STEP), When::After, Action::Rename).await?;
+    let connected = Arc::new(AtomicUsize::new(0));
+    let met = Arc::clone(&connected);
+    silent.server.hook(move |event| {
+        let connecting = event.when == When::Before && event.action == Action::RealPath;
+        connecting.then(|| {
+            met.fetch_add(1, Ordering::SeqCst);
+            Fault::Hang
+        })
+    });
+    // It hangs before cutoff 2.
+    let beside = silent.house.create().await?;
+    silent.house.until(beside, Status::Running).await?;
+    wait::until("its connection", async || Ok((connected.load(Ordering::SeqCst) == 1).then_some(()))).await?;
+    silent.house.expire_lease(silent.job).await?;
+    let recovery = silent.house.recovery().await?;
+    let given_back = async {
+        wait::until("recovery to connect", async || Ok((connected.load(Ordering::SeqCst) == 2).then_some(()))).await?;
+        silent.house.expire_lease(beside).await?;
+        wait::until("the other to be given back", async || {
+            let events = silent.house.events(beside).await?;
+            Ok(events.iter().any(|event| event.kind == EventKind::RequeuedByRecovery).then_some(()))
+        })
+        .await
+    };
+    tokio::select! {
+        given_back = given_back => given_back?,
+        ran = recovery.run_once() => anyhow::bail!("the look was over first: {ran:?}"),
+    }
+    assert_eq!(silent.stands().await?.0, Status::Delivering);
+    Ok(())
+}
+
+#[tokio::test]
+async fn rcv_13_a_database_that_stood_still_makes_recovery_wait_again() -> anyhow::Result<()> {
+    let lease = Duration::from_secs(2);
+    let silent = Silent::at(renames(), agreed(ONE_STEP), When::After, Action::Rename).await?;
+    let recovery = silent.house.recovery_after(lease).await?;
+    wait::until("recovery to have waited", async || Ok((!recovery.run_once().await?.waiting).then_some(()))).await?;
+    silent.house.expire_lease(silent.job).await?;
+    let mut still = silent.house.admin.begin().await?;
+    sqlx::query("LOCK TABLE export_jobs").execute(&mut *still).await?;
+    let over = async {
+        tokio::time::sleep(lease).await;
+        still.commit().await
+    };
+    let (ran, over) = tokio::join!(recovery.run_once(), over);
+    over?;
+    let ran = ran?;
+    assert!(ran.waiting && ran.taken_over.is_empty(), "{ran:?}");
+    assert_eq!(silent.stands().await?.0, Status::Delivering);
+    Ok(())
+}
+
+/// Its plugin computes for longer than all the looks may take.
+#[tokio::test]
+async fn rec_02_a_plugin_that_takes_too_long_costs_its_own_report_and_no_look_of_the_hosts() -> anyhow::Result<()> {
+    let settings = "settings = { name = 'contacts-{key}.csv', query = 'rows', behaviour = 'loop', in = 'observe' }\n";
+    let agreed = agreed(ONE_STEP);
+    let manifest = agreed.manifest.replace("[limits]\n", "[limits]\ncall_seconds = 600\n");
+    let plan = Plan { plugin: "misbehaving-destination", destination: settings.to_owned(), manifest, ..agreed };
+    let silent = Silent::ended(renames(), plan, |name, event| {
+        let publish = event.action == Action::Rename && event.path.ends_with(name);
+        (publish && event.when == When::After).then_some(Fault::Cut)
+    })
+    .await?;
+    assert_eq!(silent.stands().await?, UNKNOWN);
+    silent.house.look_is_due(silent.job).await?;
+    let reconciler = silent.house.reconciler_with(Duration::from_secs(4)).await?;
+    assert_eq!(reconciler.run_once().await?, [Looked::Reconciled(Status::Completed)]);
+    let seen = silent.evidence().await?.into_iter().rev().find_map(|one| one.look().cloned()).unwrap_or_default();
+    assert!(seen.call.as_deref().is_some_and(|call| call.contains("the looks took longer than 3 s")), "{seen:?}");
+    assert!(seen.look.is_some_and(|look| matches!(look.found, Found::Present(_))));
     Ok(())
 }

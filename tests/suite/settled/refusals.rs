@@ -1,7 +1,8 @@
 //! A publish that the partner's server refuses: when that proves that nothing was delivered, and when it does not.
 
 use waybill::job::evidence::Answer;
-use waybill::job::status::EventKind;
+use waybill::job::status::{EventKind, Status};
+use waybill::upkeep::Looked;
 use waybill_tests::sftp_server::{Action, Behaviour, Fault, When};
 
 use super::{NOT_DELIVERED, ONE_STEP, Silent, UNKNOWN, agreed, renames};
@@ -130,6 +131,35 @@ async fn del_09_a_removal_that_the_server_did_not_confirm_is_on_record_as_tried(
         let temporary = silent.temporary().await?;
         assert!(silent.server.read(&temporary).is_some(), "{fault:?}");
         assert_eq!(silent.removals().await?, 1, "{fault:?}: asked once");
+    }
+    Ok(())
+}
+
+/// Refused, and nobody could look at that moment: a later look settles it, and clears up as the worker would have.
+#[tokio::test]
+async fn del_09_what_a_later_look_shows_to_be_refused_leaves_no_temporary_either() -> anyhow::Result<()> {
+    for leave in [true, false] {
+        let contract =
+            if leave { ONE_STEP.to_owned() } else { ONE_STEP.replace("may_remove_temporaries = true\n", "") };
+        let mut refused = false;
+        let silent = Silent::ended(renames(), agreed(&contract), move |name, event| {
+            if event.when == When::Before && event.action == Action::Rename && event.path.ends_with(name) {
+                refused = true;
+                return Some(Fault::refuse(REFUSED, "not today"));
+            }
+            (refused && matches!(event.action, Action::Stat | Action::RealPath)).then_some(Fault::Cut)
+        })
+        .await?;
+        assert_eq!(silent.stands().await?, UNKNOWN);
+        silent.server.clear_hooks();
+        assert_eq!(silent.looked().await?, [Looked::Reconciled(Status::Failed)]);
+        assert_eq!(silent.stands().await?, NOT_DELIVERED);
+        assert_eq!(silent.detail(EventKind::Reconciled).await?["proof"]["conclusion"], "refused_and_unchanged");
+        let left = silent.server.read(&silent.temporary().await?).is_some();
+        assert_eq!((left, silent.removals().await?), (!leave, usize::from(leave)));
+        if leave {
+            assert_eq!(silent.until_removal().await?, Answer::Acknowledged);
+        }
     }
     Ok(())
 }

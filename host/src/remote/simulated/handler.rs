@@ -155,6 +155,8 @@ impl Handler {
         let mut attributes = self.all_attributes(path)?;
         attributes.permissions = attributes.permissions.filter(|_| behaviour.permissions);
         attributes.size = attributes.size.filter(|_| behaviour.sizes);
+        // The two times are sent together or not at all.
+        attributes.atime = attributes.atime.filter(|_| behaviour.times);
         attributes.mtime = attributes.mtime.filter(|_| behaviour.times);
         Ok(attributes)
     }
