@@ -100,7 +100,7 @@ fn plg_06_a_parameter_that_the_builder_does_not_give_is_found() -> anyhow::Resul
     )?;
     let (code, _, said) = plain(&bench, &[])?;
     assert_eq!(code, Some(4), "{said}");
-    assert!(said.contains("the query \"two\" needs the parameter :country"), "{said}");
+    assert!(said.contains("the query \\\"two\\\" needs the parameter :country"), "{said}");
 
     bench.write("tests/one.toml", &format!("{CASE}[scope]\ncountry = 'DE'\nregion = 'north'\n"))?;
     assert_eq!(plain(&bench, &[])?.2, "", "what no query has is ignored");
