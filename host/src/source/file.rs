@@ -167,7 +167,7 @@ mod tests {
 
     #[tokio::test]
     async fn plg_06_batches_of_a_file_are_as_ragged_as_a_databases() {
-        let lines: String = (0..300).map(|number| format!("[{number}]\n")).collect();
+        let lines = (0..300).map(|number| format!("[{number}]\n")).collect::<Vec<_>>().concat();
         let mut rows = FileRows::parse(&format!("[{{\"name\":\"n\",\"of\":\"integer\"}}]\n{lines}")).unwrap();
         let mut batches = Vec::new();
         for most in [500, 500, 500, 9, 500, 500] {

@@ -132,7 +132,7 @@ pub async fn delivers(bench: &Bench) -> anyhow::Result<()> {
     let create = ["job", "create", "--destination", "acme", "--scope", "country=DE", "--key", "K-1001", "--json"];
     let created = program(&database, &directory).args(create).output()?;
     let answer: Value = serde_json::from_slice(&created.stdout).with_context(|| said(&created))?;
-    let job: Uuid = answer["job"].as_str().context("it has no id")?.parse()?;
+    let job: Uuid = answer.get("job").and_then(Value::as_str).context("it has no id")?.parse()?;
     let row = wait::until_within(TO_COMPILE, "the job to end", async || {
         let row = sqlx::query(
             "SELECT status, failure_reason, to_char(created_at AT TIME ZONE 'UTC', 'YYYYMMDD') AS day FROM export_jobs WHERE id = $1",
