@@ -68,7 +68,7 @@ async fn cut_at_each_request(behaviour: Behaviour, publish: Action) -> anyhow::R
             if action == publish {
                 assert_eq!((job.status, job.failure_reason), UNKNOWN, "{place}");
                 // It may still be published, so its temporary file stays; it is out of the way of the others here.
-                server.names_in("/").iter().filter(|name| name.ends_with(".part")).for_each(|left| {
+                server.names_in("/").iter().filter(|name| name.starts_with('.')).for_each(|left| {
                     server.collect(left);
                 });
                 break;
@@ -79,7 +79,7 @@ async fn cut_at_each_request(behaviour: Behaviour, publish: Action) -> anyhow::R
             assert_eq!(job.publish_intended_at, None, "{place}");
             // What was sent of it is cleared away through another line.
             wait::until(&format!("nothing to be left ({place})"), async || {
-                Ok((!server.names_in("/").iter().any(|name| name.ends_with(".part"))).then_some(()))
+                Ok((!server.names_in("/").iter().any(|name| name.starts_with('.'))).then_some(()))
             })
             .await?;
         }
