@@ -224,6 +224,9 @@ async fn end(
         .filter(|_| cleared)
         .map(|temporary| Leftover { temporary, never_sent: sending.publish.is_none() });
     receipt.conclusion = Some(conclusion.code().to_owned());
+    if let Some(why) = &receipt.unread {
+        tracing::warn!(job = %work.job.id, attempt = %work.job.attempt, why, "what the partner says is not known");
+    }
     for difference in &receipt.differences {
         tracing::warn!(job = %work.job.id, attempt = %work.job.attempt, difference, "the plugin's receipt differs from what the host saw");
     }

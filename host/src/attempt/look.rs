@@ -122,8 +122,8 @@ impl Answered {
     /// Adds them to a receipt with its report, and names every difference from it.
     pub fn add_to(self, receipt: &mut Receipt) {
         receipt.acknowledgments = self.said;
+        receipt.unread = self.unread;
         receipt.differences = differences::of_report(receipt);
-        receipt.differences.extend(self.unread);
     }
 }
 

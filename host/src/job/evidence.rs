@@ -132,6 +132,9 @@ pub struct Receipt {
     /// Acknowledgments that the host read itself, those that speak against the delivery first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub acknowledgments: Vec<Acknowledged>,
+    /// Why the partner's answers could not all be listed or read: what they say is not known then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
     /// Of a link that made the final name: whether the server confirmed that we removed the temporary one. False: it was gone, or
     /// its removal was not confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,7 +145,7 @@ pub struct Receipt {
     /// What the plugin reported, bounded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported: Option<serde_json::Value>,
-    /// Where report and look differ, in words, and why the partner's answers could not all be read; each alerts.
+    /// Where report and look differ, in words; each alerts.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub differences: Vec<String>,
     /// What the host concluded and why.

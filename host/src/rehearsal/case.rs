@@ -52,6 +52,8 @@ use time::format_description::well_known::Rfc3339;
 use toml::Spanned;
 
 use super::filled::Filled;
+use crate::job::status::FailureReason;
+use crate::job::verdict::Conclusion;
 use crate::plugin::{Manifest, Part};
 use crate::source::FileRows;
 
@@ -99,8 +101,30 @@ impl Default for Server {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Expects {
+    #[serde(deserialize_with = "expected")]
     pub at_once: Option<String>,
+    #[serde(deserialize_with = "expected")]
     pub later: Option<String>,
+}
+
+/// One that no delivery can end with would only ever be reported as a difference.
+fn expected<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(from)?;
+    let conclusions = Conclusion::all().map(|conclusion| conclusion.to_string());
+    let failures = FailureReason::ALL.iter().map(|reason| format!("Failed({reason})"));
+    let known: Vec<String> =
+        conclusions.chain(failures).chain(["Queued again", "Stopped"].map(str::to_owned)).collect();
+    let group = |name: &str| name.split('(').next().unwrap_or_default().to_owned();
+    if known.iter().any(|name| *name == text || group(name) == text) {
+        return Ok(Some(text));
+    }
+    let of_the_group: Vec<&str> = known.iter().filter(|name| group(name) == group(&text)).map(String::as_str).collect();
+    let there_is = match &of_the_group[..] {
+        [] => "Completed, NotDelivered, Unknown, Failed, each with a code or without, Queued again, and Stopped"
+            .to_owned(),
+        names => names.join(", "),
+    };
+    Err(serde::de::Error::custom(format!("no delivery ends with {text:?}; there is {there_is}")))
 }
 
 /// What the partner puts there.
@@ -409,6 +433,11 @@ mod tests {
                 "key = 'K'\n[[beside]]\nname = '*.done'\ngolden = 'x'",
                 "tests/one.toml line 3: \"*.done\" has to name one file",
             ),
+            (
+                "key = 'K'\n[expects]\nat_once = 'Completed(checksums)'",
+                "tests/one.toml line 3: no delivery ends with \"Completed(checksums)\"; there is Completed(acknowledged_attempt), ",
+            ),
+            ("key = 'K'\n[expects]\nlater = 'Complete'", "tests/one.toml line 3: no delivery ends with \"Complete\"; "),
             ("key = 'K'\n[[beside]]\nname = 'a.done'", "tests/one.toml line 2: missing field `golden`"),
             (
                 "key = 'K'\n[[beside]]\nname = 'a.done'\ngolden = '/x'",

@@ -37,6 +37,7 @@ impl OpenQuery for RowFiles {
             let Some(rows) = self.rows.get(query) else {
                 let known: Vec<&str> = self.rows.keys().map(String::as_str).collect();
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                let known = format!("the case has {known} under [rows]");
                 return Err(SourceError::UnknownQuery { name: query.chars().take(64).collect(), known });
             };
             if parameters.iter().any(|(parameter, _)| parameter == TENANT) {

@@ -80,6 +80,7 @@ fn wrong(run: &Run, judged: Judged, later: Option<&LaterReport>, expects: &Expec
     wrong.extend(truth.too_early.iter().map(|what| format!("before the delivery was authorized, {what}")));
     if plain {
         wrong.extend(differing(&run.kept));
+        wrong.extend(unread(&run.kept));
         let at_once = Some((run.concluded.name(), run.concluded.because()));
         wrong.extend(unexpected("at once", expects.at_once.as_ref(), at_once));
         let later = later.map(|later| (later.concluded.clone(), later.because.clone()));
@@ -147,6 +148,12 @@ pub(super) fn differing(kept: &Kept) -> Vec<String> {
         | Evidence::RemovalAnswered { .. } => Vec::new(),
     });
     told.map(|difference| format!("the plugin's report differs from what the host saw: {difference}")).collect()
+}
+
+/// The partner's answers, where the host could not read them as the contract has them.
+pub(super) fn unread(kept: &Kept) -> Option<String> {
+    let why = kept.evidence.iter().filter_map(Evidence::look).find_map(|look| look.unread.as_ref())?;
+    Some(format!("what the partner says is not known: {why}; correct [contract.acknowledgment], or the case"))
 }
 
 /// What a call asked of the server, with the answers.

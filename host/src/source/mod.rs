@@ -82,7 +82,7 @@ pub struct Described {
 /// What can go wrong between a plugin and the tenant's data. The texts carry no value of any row.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    #[error("there is no query named {name:?} for this destination; its destinations.toml has {known}")]
+    #[error("there is no query named {name:?}; {known}")]
     UnknownQuery { name: String, known: String },
     #[error(
         "a query without :tenant would read every tenant's rows; add a condition such as `where tenant_id = :tenant::uuid`"
@@ -186,6 +186,7 @@ impl Queries {
             let Some(query) = self.by_name.get(name) else {
                 let known: Vec<&str> = self.names().collect();
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                let known = format!("the destination in destinations.toml has {known}");
                 return Err(SourceError::UnknownQuery { name: bounded(name), known });
             };
             if parameters.iter().any(|(parameter, _)| parameter == query::TENANT) {

@@ -285,6 +285,9 @@ impl Reconciler {
         }
         let mut observation = inspection.observation.clone();
         observation.differences.extend(against.map(ToOwned::to_owned));
+        if let Some(why) = &observation.unread {
+            tracing::warn!(job = %look.job, attempt = %look.attempt, why, "what the partner says is not known");
+        }
         for difference in &observation.differences {
             tracing::warn!(job = %look.job, attempt = %look.attempt, difference, "a look differs from what was reported or recorded");
         }

@@ -61,7 +61,7 @@ async fn plg_06_a_session_with_openssh_is_recorded_and_held_again_without_it() -
         said(bench.test(record.iter().filter(|word| **word != "--yes").copied().collect::<Vec<_>>().as_slice())?)?;
     assert_eq!(code, Some(4), "{text}");
     for told in [
-        "nothing was written; repeat the command with --yes",
+        "NotConfirmed: nothing was written; repeat the command with --yes",
         "contacts-K-1.csv, which is not there now",
         "@127.0.0.1:",
     ] {

@@ -59,7 +59,6 @@ fn plg_06_a_case_that_expects_another_later_conclusion_fails_with_the_reason() -
         ("Completed", None),
         ("Completed(acknowledged_attempt)", Some("the case expects Completed(acknowledged_attempt) by a later look")),
         ("Unknown", Some("the case expects Unknown by a later look")),
-        ("Complete", Some("the case expects Complete by a later look")),
     ] {
         edit(&bench, "tests/late.toml", right, &format!("later = \"{expected}\""))?;
         let (code, report) = bench.report(&["--only", "late", "--fault", "plain"])?;

@@ -139,7 +139,7 @@ async fn rpl_05_del_10_a_folder_that_only_the_earlier_contract_names_may_be_gone
     silent.server.put(&format!("new/{key}.txt"), format!("NO {key}\n"))?;
     assert_eq!(silent.looked().await?, [Looked::Open]);
     let last = silent.evidence().await?.into_iter().rev().find_map(|one| one.look().cloned()).unwrap_or_default();
-    assert_eq!((last.acknowledgments.len(), last.differences), (1, Vec::new()));
+    assert_eq!((last.acknowledgments.len(), last.unread), (1, None));
     // It is sent: the partner has refused the original.
     let replacement = silent.house.until_ended(replace(&silent, None).await?).await?;
     assert_eq!((replacement.publish_intended_at.is_some(), silent.server.times_created(&silent.name())), (true, 2));

@@ -73,6 +73,9 @@ fn receipt_in_words(receipt: &Receipt) -> String {
             bounded(&acknowledged.says, WORDS)
         ));
     }
+    if let Some(unread) = &receipt.unread {
+        said.push(format!("what the partner says is not known ({})", bounded(unread, WORDS)));
+    }
     match receipt.temporary_removed {
         Some(true) => said.push("our temporary file was removed, and the server confirmed it".to_owned()),
         Some(false) => said.push("our temporary file was gone already, or its removal was not confirmed".to_owned()),
@@ -156,6 +159,7 @@ mod tests {
             "bytes_read_back": 9,
             "auxiliary": [{ "name": "a.done", "trigger": true, "answer": "unanswered", "why": "cut" }],
             "acknowledgments": [{ "name": "b.ack", "says": "refused" }, { "name": "a.ack", "says": "accepted" }],
+            "unread": "cut",
             "temporary_removed": true,
             "call": "timed out",
             "differences": ["the plugin reported 8 bytes\u{7}"],
@@ -170,6 +174,7 @@ mod tests {
             "the trigger file a.done was not answered (cut)",
             "acknowledgment b.ack says refused",
             "acknowledgment a.ack says accepted",
+            "what the partner says is not known (cut)",
             "our temporary file was removed",
             "ended early (timed out)",
             "ALERT: the plugin reported 8 bytes ",

@@ -161,8 +161,10 @@ impl Test {
             }
             Ok(Recording::Unconfirmed(plan)) => {
                 let why = "nothing was written; repeat the command with --yes to do so";
-                let document = json!({ "bundle": bundle, "outcome": "Refused", "why": why, "plan": plan });
-                (document, Ended::Refused, format!("{why}.\n{plan}"))
+                let document = json!({ "bundle": bundle, "outcome": "NotConfirmed", "why": why, "plan": plan });
+                output.answer(&document, || format!("NotConfirmed: {why}.\n{plan}"))?;
+                junit.untested(&bundle, why)?;
+                return Ok(Ended::Refused);
             }
             Err(error @ RehearsalError::NameNotFree { .. }) => {
                 let why = error.to_string();

@@ -157,6 +157,15 @@ impl Conclusion {
 }
 
 /// `Completed(listing)`, as the golden tables, events and logs show it.
+impl Conclusion {
+    /// Every one that there is.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let completed = Proof::ALL.iter().copied().map(Self::Completed);
+        let not_delivered = NotDeliveredProof::ALL.iter().copied().map(Self::NotDelivered);
+        completed.chain(not_delivered).chain(WhyUnknown::ALL.iter().copied().map(Self::Unknown))
+    }
+}
+
 impl std::fmt::Display for Conclusion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let name = match self {

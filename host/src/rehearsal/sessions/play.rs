@@ -138,6 +138,7 @@ fn wrong(played: &Played) -> Vec<String> {
     let mut wrong: Vec<String> = played.calls.iter().filter_map(|call| weigh::broke(call, true)).collect();
     wrong.extend(played.calls.iter().flat_map(weigh::forbidden));
     wrong.extend(weigh::differing(&played.kept));
+    wrong.extend(weigh::unread(&played.kept));
     let acknowledged = |evidence: &Evidence| matches!(evidence, Evidence::Publish { answer: Answer::Acknowledged, .. });
     let delivered = match &played.concluded {
         Concluded::By(Conclusion::Completed(_)) => true,

@@ -75,7 +75,7 @@ fn one_case(text: &mut String, case: &CaseReport) {
     } else if !left.is_empty() {
         let _ = writeln!(
             text,
-            "Left unknown, for the partner's acknowledgment or a person to settle ({} of {}): {}",
+            "Left unknown by all that this case's partner shows and answers, for a person to settle ({} of {}): {}",
             left.len(),
             placed(case).count(),
             left.join(", ")
@@ -107,7 +107,10 @@ fn row(fault: &FaultReport, final_name: &str) -> [String; 6] {
     };
     let later = fault.later.as_ref().map_or_else(String::new, |later| {
         let removed = if later.removed_temporary { ", the temporary file removed" } else { "" };
-        format!("{}: {}{removed}", later.concluded, judged(later.judged))
+        // A look at an outcome that is settled changes no state.
+        let is =
+            if fault.judged != Judged::Open && later.judged == Judged::Open { "alerts" } else { judged(later.judged) };
+        format!("{}: {is}{removed}", later.concluded)
     });
     [
         if fault.wrong.is_empty() { "ok" } else { "FAIL" }.to_owned(),
