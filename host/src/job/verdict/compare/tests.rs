@@ -243,6 +243,26 @@ fn vrd_02_what_speaks_against_a_delivery_outweighs_what_speaks_for_it() {
     assert_eq!(with(["duplicate", "accepted"]), Conclusion::Unknown(WhyUnknown::PartnerHadItBefore));
 }
 
+/// Answers about another attempt of the key lie beside ours.
+#[test]
+fn vrd_03_an_answer_about_another_attempt_hides_none_about_this_one() {
+    let case = Case { others: vec![Some(file(90, ANOTHERS))], past_the_fence: 2, ..Case::default() };
+    let says = |says: &str, attempt, sha256| Acknowledged {
+        says: says.to_owned(),
+        ..acknowledged(Some("k-1"), attempt, sha256)
+    };
+    let of_the_other = says("refused", None, Some(ANOTHERS));
+    for (ours, expected) in [
+        (says("refused", None, None), Acceptance::Refused),
+        (says("accepted", None, Some(OURS)), Acceptance::Tied),
+        (says("accepted", Some(ATTEMPT), None), Acceptance::Tied),
+    ] {
+        for answers in [[&of_the_other, &ours], [&ours, &of_the_other]] {
+            assert_eq!(case.see(|record| acceptance(record, &answers)), expected, "{answers:?}");
+        }
+    }
+}
+
 #[test]
 fn vrd_02_unchanged_needs_enough_to_tell_and_newer_is_strict() {
     let at = |bytes, modified, sha256| look("contacts.csv", entry(bytes, modified), sha256);
@@ -352,6 +372,26 @@ fn a_temporary_that_we_removed_ourselves_says_nothing() {
     // Also a removal that was not confirmed may have taken effect.
     for removed in [Some(true), Some(false)] {
         assert_eq!(case(removed).conclude(), Conclusion::Unknown(WhyUnknown::AcknowledgedButAbsent));
+    }
+}
+
+/// One that answers no intention was asked for when nothing could be published any more, and says nothing of another's.
+#[test]
+fn fen_11_a_refused_removal_answers_only_an_intention_before_it() {
+    let intended = || Evidence::RemovalIntended { temporary: "a.part".to_owned() };
+    let answered = |answer| Evidence::RemovalAnswered { temporary: "a.part".to_owned(), answer };
+    let refused = || answered(Answer::Refused { code: Some(2), text: "no such file".to_owned() });
+    for (evidence, expected) in [
+        (vec![], Removal::NotByUs),
+        (vec![refused()], Removal::NotByUs),
+        (vec![intended(), refused()], Removal::NotByUs),
+        (vec![intended()], Removal::Unclear),
+        (vec![refused(), intended()], Removal::Unclear),
+        (vec![intended(), refused(), refused(), intended()], Removal::Unclear),
+        (vec![intended(), answered(Answer::Unanswered { why: String::new() })], Removal::Unclear),
+        (vec![intended(), answered(Answer::Acknowledged)], Removal::Confirmed),
+    ] {
+        assert_eq!(removal(&evidence), expected, "{evidence:?}");
     }
 }
 
