@@ -24,6 +24,31 @@ fn tidy_every_claimed_requirement_has_its_test() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// `WAYBILL_BLESS=1` writes the last cells anew.
+#[test]
+fn tidy_every_row_of_a_requirement_names_all_files_with_a_test_of_it() -> anyhow::Result<()> {
+    let (known, by_file) = (known()?, tests_by_file()?);
+    let path = sources::repository().join("tests/README.md");
+    let readme = std::fs::read_to_string(&path)?;
+    let named = |line: &str| match &line.split('|').map(str::trim).collect::<Vec<_>>()[..] {
+        ["", id, shown, _, ""] if is_id(id) => {
+            let files = by_file.iter().filter(|(_, names)| names.iter().any(|name| ids_in(name, &known).contains(*id)));
+            let files: BTreeSet<String> = files.map(|(file, _)| format!("`{file}`")).collect();
+            format!("| {id} | {shown} | {} |", Vec::from_iter(files).join(", "))
+        }
+        _ => line.to_owned(),
+    };
+    let right: String = readme.lines().flat_map(|line| [named(line), "\n".to_owned()]).collect();
+    if std::env::var_os("WAYBILL_BLESS").is_some() {
+        std::fs::write(path, right)?;
+        return Ok(());
+    }
+    let wrong: Vec<&str> =
+        right.lines().zip(readme.lines()).filter(|(right, is)| right != is).map(|both| both.0).collect();
+    assert!(wrong.is_empty(), "WAYBILL_BLESS=1 writes these rows of tests/README.md:\n{}", wrong.join("\n"));
+    Ok(())
+}
+
 #[test]
 fn tidy_every_test_with_an_id_carries_a_known_one() -> anyhow::Result<()> {
     let known = known()?;
