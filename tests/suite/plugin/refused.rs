@@ -198,7 +198,7 @@ async fn plg_02_each_broken_bundle_is_refused_with_one_sentence_and_the_others_a
     partners.bundle("healthy", "csv-builder", "sftp-destination", "")?;
     let database = Database::fresh().await?;
     let (registrar, registry) = registrar(&database, &partners.path()).await?;
-    assert_eq!(twice(&registrar).await?, [Registered::Added { bundle: "healthy".to_owned() }]);
+    assert_eq!(twice(&registrar).await?, [Registered::Added { bundle: "healthy".to_owned(), revision: 1 }]);
     for (name, file, bytes, _) in &broken {
         partners.bundle(name, "misbehaving-builder", "misbehaving-destination", "")?;
         partners.write(name, file, bytes)?;
