@@ -272,12 +272,7 @@ async fn plg_02_a_pinned_component_is_served() -> anyhow::Result<()> {
     use sha2::Digest as _;
     let digest = data_encoding::HEXLOWER.encode(&sha2::Sha256::digest(guest("csv-builder")));
     let partners = Partners::new()?;
-    partners.bundle(
-        "pinned",
-        "csv-builder",
-        "sftp-destination",
-        &format!("[builder]\nfile = 'builder.wasm'\nsha256 = '{digest}'\n"),
-    )?;
+    partners.bundle("pinned", "csv-builder", "sftp-destination", &format!("[builder]\nsha256 = '{digest}'\n"))?;
     let bundle = partners.load_only().await?;
     assert_eq!(bundle.destinations[0].digests.builder, digest);
     Ok(())
