@@ -40,12 +40,10 @@ pub struct Manifest {
 }
 
 /// Where a component lies in the bundle.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ComponentFile {
     pub file: String,
     /// Pins the file's bytes.
-    #[serde(default)]
     pub sha256: Option<Sha256>,
 }
 
@@ -67,10 +65,10 @@ struct Written {
     partner: String,
     revision: u32,
     part: Option<Part>,
-    #[serde(default = "builder_file")]
-    builder: ComponentFile,
-    #[serde(default = "destination_file")]
-    destination: ComponentFile,
+    #[serde(default)]
+    builder: WrittenComponent,
+    #[serde(default)]
+    destination: WrittenComponent,
     #[serde(default)]
     contract: Contract,
     names: NamePatterns,
@@ -78,6 +76,21 @@ struct Written {
     limits: Limits,
     #[serde(default)]
     options: BTreeMap<String, String>,
+}
+
+/// A table that may say no more than the file, or than its digest.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenComponent {
+    file: Option<String>,
+    sha256: Option<Sha256>,
+}
+
+impl WrittenComponent {
+    /// `file`: where it lies unless the table says otherwise.
+    fn or_in(self, file: &str) -> ComponentFile {
+        ComponentFile { file: self.file.unwrap_or_else(|| file.to_owned()), sha256: self.sha256 }
+    }
 }
 
 /// Tables that there is one of, and what more to say where there are several.
@@ -93,14 +106,6 @@ const ONE_TABLE: [(&[&str], &str); 7] = [
         "; a partner who answers under two names, one for accepted and one for refused, has `accept_name` and `refuse_name` in it",
     ),
 ];
-
-fn builder_file() -> ComponentFile {
-    ComponentFile { file: "builder.wasm".to_owned(), sha256: None }
-}
-
-fn destination_file() -> ComponentFile {
-    ComponentFile { file: "destination.wasm".to_owned(), sha256: None }
-}
 
 #[expect(clippy::expect_used, reason = "a constant; a test reads it")]
 fn default_temporary() -> NamePattern {
@@ -119,8 +124,8 @@ impl Manifest {
             partner: written.partner,
             revision: written.revision,
             part: written.part,
-            builder: written.builder,
-            destination: written.destination,
+            builder: written.builder.or_in("builder.wasm"),
+            destination: written.destination.or_in("destination.wasm"),
             contract: written.contract,
             names: written.names,
             limits: written.limits,
@@ -138,6 +143,24 @@ impl Manifest {
     /// True if the bundle has this plugin.
     pub fn has(&self, part: Part) -> bool {
         self.part.is_none_or(|alone| alone == part)
+    }
+
+    /// What is allowed and yet most often a mistake, each one sentence: answers in a folder that nobody may have meant. `{final}`
+    /// stands for the whole final name, its folder too.
+    pub fn notes(&self) -> Vec<String> {
+        let final_name = self.names.final_name.to_string();
+        let answers = self.contract.acknowledgment.iter().flat_map(Acknowledgment::names);
+        let Some((folder, _)) = final_name.rsplit_once('/') else { return Vec::new() };
+        let elsewhere = answers.filter_map(|(key, name)| {
+            let name = name.to_string();
+            let (before, _) = name.split_once("{final}").filter(|(before, _)| !before.is_empty())?;
+            let meant = name.replacen("{final}", "{final.name}", 1);
+            Some(format!(
+                "the answers {name:?} (`{key}`) lie in {before}{folder}, because final names lie in {folder}; for files in {} write {meant:?}",
+                before.rsplit_once('/').map_or("the directory where all names begin", |(answers, _)| answers)
+            ))
+        });
+        elsewhere.collect()
     }
 
     fn check_identity(&self, document: &Document<'_>) -> Result<(), DocumentError> {

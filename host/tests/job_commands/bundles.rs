@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use uuid::Uuid;
-use waybill_tests::house::{DESTINATION, plugins};
+use waybill_tests::house::{DESTINATION, TENANT, plugins};
 use waybill_tests::{House, Plan, Reach, Sshd, wait};
 
 use crate::partners::waybill;
@@ -64,7 +64,7 @@ async fn plg_02_the_list_says_what_is_not_served_as_it_lies_there() -> anyhow::R
     edit(&manifest, "partner = 'acme'", "partner = 'beta'")?;
     said("refused", "belongs to another tenant or partner").await?;
     sqlx::query("UPDATE destinations SET revision = 7").execute(&house.admin).await?;
-    said("newer version in force", "revision 7").await?;
+    said("older than the database's", "the database has revision 7").await?;
     sqlx::query("UPDATE destinations SET revision = 1").execute(&house.admin).await?;
 
     // Gone, as when it was taken away.
@@ -92,6 +92,82 @@ async fn plg_02_the_list_says_what_is_not_served_as_it_lies_there() -> anyhow::R
     edit(&twin.join("partner.toml"), "partner = 'acme'", "partner = 'twin'")?;
     let (how, why) = stands(&house, "twin").await?;
     assert!(how == "refused" && why.contains("already served by bundle acme"), "{how}: {why}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_02_what_hosts_refuse_is_neither_shown_nor_checked_as_if_it_were_in_force() -> anyhow::Result<()> {
+    let server = Sshd::start().await?;
+    let house = House::before(&Reach::openssh(&server)?, Plan::default()).await?;
+    let acme = house.partners().join("acme");
+    let goes_on = "hosts that run go on with the version before (the database has revision 1)";
+    let contract = "publishes_whole = true";
+    for (file, from, to, problem) in [
+        ("partner.toml", contract, "publishes_whole = false", "raise `revision`"),
+        ("partner.toml", "partner = 'acme'", "partner = ", "partner.toml line 1"),
+        ("destinations.toml", "[[destination]]", "[[destination]", "destinations.toml line 1"),
+    ] {
+        let good = std::fs::read(acme.join(file))?;
+        edit(&acme.join(file), from, to)?;
+        let (how, why) = stands(&house, "acme").await?;
+        assert!(how == "refused" && why.contains(problem) && why.contains(goes_on), "{how}: {why}");
+        let listed = waybill(&house, &["partner", "list"]).await?;
+        assert!(!listed.said.contains("no bundle here"), "{}", listed.said);
+        waybill(&house, &["partner", "show", "acme"]).await?.says(4, &["REFUSED", problem, goes_on]);
+        for asked in [DESTINATION.to_string(), "acme".to_owned()] {
+            let checked = waybill(&house, &["partner", "check", &asked]).await?;
+            let again = format!("then: waybill partner check {DESTINATION} --as YOU");
+            checked.says(4, &["Refused: the bundle acme", problem, goes_on, "nothing is recorded", &again]);
+            assert!(!checked.said.contains("Agrees") && !checked.said.contains("NotFound"), "{}", checked.said);
+        }
+        let json = waybill(&house, &["partner", "check", "acme", "--json"]).await?.json()?;
+        assert_eq!((&json["outcome"], &json["recorded"]), (&"Refused".into(), &false.into()), "{json}");
+        waybill(&house, &["partner", "check", "nobody"]).await?.says(3, &["NotFound"]);
+        std::fs::write(acme.join(file), good)?;
+    }
+    let recorded: i64 = sqlx::query_scalar("SELECT count(*) FROM destination_checks").fetch_one(&house.admin).await?;
+    assert_eq!(recorded, 0);
+    waybill(&house, &["partner", "check", "acme"]).await?.says(0, &["Agrees"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_01_an_older_revision_put_back_is_told_with_what_the_database_has() -> anyhow::Result<()> {
+    let server = Sshd::start().await?;
+    let house = House::before(&Reach::openssh(&server)?, Plan::default()).await?;
+    sqlx::query("UPDATE destinations SET revision = 3").execute(&house.admin).await?;
+    let (how, why) = stands(&house, "acme").await?;
+    assert_eq!(how, "older than the database's");
+    assert!(why.contains("revision 1 lies here, and hosts with this directory deliver under its contract"), "{why}");
+    let shown = waybill(&house, &["partner", "show", "acme"]).await?;
+    shown.says(0, &["acme, revision 1", "in database  revision 3", "raise `revision` above it"]);
+    let checked = waybill(&house, &["partner", "check", "acme"]).await?;
+    checked.says(0, &["held against revision 1, which lies here; the database has revision 3"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn plg_01_a_long_reason_is_shortened_in_the_list_and_whole_in_the_bundles_own_view() -> anyhow::Result<()> {
+    let server = Sshd::start().await?;
+    let house = House::before(&Reach::openssh(&server)?, Plan::default()).await?;
+    let why = format!(
+        "{}its end; mend it, then: waybill destination resume {DESTINATION}",
+        "the partner's server refused with status 2. ".repeat(12)
+    );
+    sqlx::query("UPDATE destinations SET attention_since = clock_timestamp(), attention_why = $1")
+        .bind(&why)
+        .execute(&house.admin)
+        .await?;
+    let command = format!("waybill destination resume {DESTINATION} --tenant {TENANT} --as YOU");
+    let listed = waybill(&house, &["partner", "list"]).await?;
+    listed.says(0, &["needs attention", " …", "`waybill partner show BUNDLE`", &command]);
+    let longest = listed.said.lines().map(|line| line.chars().count()).max();
+    assert!(longest.is_some_and(|longest| longest < 260), "{longest:?}: {}", listed.said);
+    let shown = waybill(&house, &["partner", "show", "acme"]).await?;
+    shown.says(0, &["its end; mend it, then: ", &command]);
+    let times = |said: &str| said.matches("waybill destination resume").count();
+    assert_eq!((times(&listed.said), times(&shown.said)), (1, 1), "{}\n{}", listed.said, shown.said);
+    assert!(stands(&house, "acme").await?.1.contains(&command));
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! `waybill partner check`: what a server hides, replaces or lies about against what a contract counts on, and each query before
 //! its database.
 
-use waybill_tests::house::DESTINATION;
+use waybill_tests::house::{DESTINATION, TENANT};
 use waybill_tests::sftp_server::{Action, Behaviour, Fault, HardLink, Listing, RenameOver, When};
 use waybill_tests::{House, Plan, Reach, SftpServer, Sshd};
 
@@ -173,6 +173,35 @@ async fn plg_01_each_query_is_prepared_by_its_database_and_none_is_run() -> anyh
     checked.says(5, &["the database of query away of acme could not be asked", "back to the queue", &again]);
     assert!(!checked.said.contains("Agrees:") && !checked.said.contains("ends before"), "{}", checked.said);
     std::fs::write(&entry, first.replace(":tenant::uuid", "id::text::uuid"))?;
-    check(&house).await?.says(3, &["NotFound", "acme: ", "a query without :tenant would read every tenant's rows"]);
+    check(&house).await?.says(4, &["Refused", "acme", "a query without :tenant would read every tenant's rows"]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn del_05_a_missing_folder_is_named_and_answers_in_a_folder_of_the_final_name_are_noted() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let server = SftpServer::start(Behaviour::default()).await?;
+    let manifest = "[names]\nfinal = 'in/{key}.csv'\ntemporary = 'in/.{attempt}.part'\n\
+                    [contract.acknowledgment]\naccept_name = 'answers/{final}.ok'\nperiod_seconds = 60\n";
+    let plan = Plan { manifest: manifest.to_owned(), ..Plan::default() };
+    let house = House::before(&Reach::in_process(&server, directory.path())?, plan).await?;
+    server.make_directory("answers")?;
+    let missing = check(&house).await?;
+    missing.says(4, &["NotPossible", "the folder \"in\" is not there in \"/\": have it created at the partner"]);
+    server.make_directory("in")?;
+    let note = "`accept_name`) lie in answers/in, because final names lie in in; for files in answers write \"answers/{final.name}.ok\"";
+    check(&house).await?.says(0, &["Agrees", "noted        acknowledgment: ", note]);
+    waybill(&house, &["partner", "show", "acme"]).await?.says(0, &["notes", note]);
+
+    // What a check found mended does not release what deliveries found.
+    sqlx::query(
+        "UPDATE destinations SET pause_failures = 3, paused_at = clock_timestamp(), paused_until = clock_timestamp() + interval '1 hour'",
+    )
+    .execute(&house.admin)
+    .await?;
+    let command = format!("waybill destination resume {DESTINATION} --tenant {TENANT} --as YOU");
+    check(&house).await?.says(0, &["Agrees", "It is still paused: one job tries it again by itself in 3", &command]);
+    let json = waybill(&house, &["partner", "check", "acme", "--json"]).await?.json()?;
+    assert_eq!(json["next"], command.as_str());
     Ok(())
 }

@@ -343,6 +343,8 @@ async fn plg_02_inspect_tells_what_a_bundle_is_and_everything_that_is_wrong_with
             "waybill:partner/remote@0.2.0",
             "memory 256 MiB",
             "Sound",
+            "Not looked at: the settings under [options]",
+            "`waybill plugin test`",
         ],
     );
     // As its author has it.

@@ -198,7 +198,7 @@ async fn plg_02_each_broken_bundle_is_refused_with_one_sentence_and_the_others_a
     partners.bundle("healthy", "csv-builder", "sftp-destination", "")?;
     let database = Database::fresh().await?;
     let (registrar, registry) = registrar(&database, &partners.path()).await?;
-    assert_eq!(twice(&registrar).await?, [Registered::Added { bundle: "healthy".to_owned() }]);
+    assert_eq!(twice(&registrar).await?, [Registered::Added { bundle: "healthy".to_owned(), revision: 1 }]);
     for (name, file, bytes, _) in &broken {
         partners.bundle(name, "misbehaving-builder", "misbehaving-destination", "")?;
         partners.write(name, file, bytes)?;
@@ -272,12 +272,7 @@ async fn plg_02_a_pinned_component_is_served() -> anyhow::Result<()> {
     use sha2::Digest as _;
     let digest = data_encoding::HEXLOWER.encode(&sha2::Sha256::digest(guest("csv-builder")));
     let partners = Partners::new()?;
-    partners.bundle(
-        "pinned",
-        "csv-builder",
-        "sftp-destination",
-        &format!("[builder]\nfile = 'builder.wasm'\nsha256 = '{digest}'\n"),
-    )?;
+    partners.bundle("pinned", "csv-builder", "sftp-destination", &format!("[builder]\nsha256 = '{digest}'\n"))?;
     let bundle = partners.load_only().await?;
     assert_eq!(bundle.destinations[0].digests.builder, digest);
     Ok(())

@@ -48,11 +48,11 @@ pub(super) async fn settled(registrar: &Registrar) -> anyhow::Result<Vec<Registe
 }
 
 pub(super) fn added(bundle: &str) -> Registered {
-    Registered::Added { bundle: bundle.to_owned() }
+    Registered::Added { bundle: bundle.to_owned(), revision: 1 }
 }
 
-pub(super) fn replaced(bundle: &str) -> Registered {
-    Registered::Replaced { bundle: bundle.to_owned() }
+pub(super) fn replaced(bundle: &str, revision: u32) -> Registered {
+    Registered::Replaced { bundle: bundle.to_owned(), revision }
 }
 
 pub(super) fn removed(bundle: &str) -> Registered {
@@ -130,7 +130,7 @@ async fn plg_01_a_replacement_is_for_new_attempts_and_one_under_way_keeps_what_i
     edit(&acme(&house), "destinations.toml", |text| {
         text.replace("name = 'contacts-{key}.csv'", "name = 'second-{key}.csv'")
     })?;
-    assert_eq!(settled(&registrar).await?, [replaced("acme")]);
+    assert_eq!(settled(&registrar).await?, [replaced("acme", 2)]);
     let now = house.registry.find(DESTINATION).context("it is not served")?;
     assert_eq!((now.bundle.manifest.revision, house.job(first).await?.status), (2, Status::Running));
     held.let_go().await?;
@@ -191,7 +191,7 @@ async fn plg_01_a_write_counts_only_when_it_is_settled() -> anyhow::Result<()> {
         })?;
         assert_eq!(registrar.run_once().await?, [], "revision {revision} was taken in at once");
     }
-    assert_eq!(registrar.run_once().await?, [replaced("acme")]);
+    assert_eq!(registrar.run_once().await?, [replaced("acme", 4)]);
     assert_eq!(house.registry.bundles()[0].manifest.revision, 4);
     assert_eq!(registrar.run_once().await?, []);
     // A directory that cannot be read, as a mount that is away, takes nothing away.
@@ -260,7 +260,7 @@ async fn plg_02_a_broken_replacement_is_told_in_one_sentence_and_the_old_version
         assert_eq!(served.destination.digests, house.bundle.destinations[0].digests, "{why}");
         assert_eq!(registrar.run_once().await?, [], "told again and again");
         std::fs::write(&path, good)?;
-        assert_eq!(settled(&registrar).await?, [replaced("acme")]);
+        assert_eq!(settled(&registrar).await?, [replaced("acme", 1)]);
     }
     std::fs::remove_file(acme(&house).join("destination.wasm"))?;
     let changes = settled(&registrar).await?;
@@ -280,7 +280,7 @@ async fn plg_01_what_the_operator_writes_takes_effect_under_the_same_revision() 
     edit(&acme(&house), "destinations.toml", |text| {
         text.replace("directory = '.'", "directory = 'elsewhere'").replace("name = 'acme'", "name = 'acme, moved'")
     })?;
-    assert_eq!(settled(&registrar).await?, [replaced("acme")]);
+    assert_eq!(settled(&registrar).await?, [replaced("acme", 1)]);
     let state = store::destination_state(&house.api, DESTINATION).await?.context("it is gone")?;
     assert_eq!((state.name.as_str(), state.revision), ("acme, moved", 1));
     let (_worker, _dispatcher) = (house.worker().await?, house.dispatcher().await?);
@@ -301,7 +301,7 @@ async fn plg_01_a_host_with_an_older_manifest_serves_it_and_leaves_the_newer_one
     edit(&acme(&house), "partner.toml", |text| {
         format!("{}collects = true\n", text.replace("revision = 1", "revision = 2"))
     })?;
-    assert_eq!(settled(&registrar).await?, [replaced("acme")]);
+    assert_eq!(settled(&registrar).await?, [replaced("acme", 2)]);
     let row = async || -> anyhow::Result<serde_json::Value> {
         let row = sqlx::query_scalar("SELECT to_jsonb(one) FROM destinations AS one WHERE id = $1").bind(DESTINATION);
         Ok(row.fetch_one(&house.admin).await?)
@@ -315,7 +315,8 @@ async fn plg_01_a_host_with_an_older_manifest_serves_it_and_leaves_the_newer_one
     std::fs::remove_dir_all(acme(&house))?;
     std::fs::rename(&aside, acme(&house))?;
     edit(&acme(&house), "destinations.toml", |text| text.replace("name = 'acme'", "name = 'acme, older'"))?;
-    assert_eq!(settled(&registrar).await?, [replaced("acme")], "it was refused");
+    let older = Registered::Older { bundle: "acme".to_owned(), revision: 1, in_database: 2 };
+    assert_eq!(settled(&registrar).await?, [older], "it was refused, or called newer than it is");
     let served = house.registry.find(DESTINATION).context("it is not served")?;
     assert_eq!((served.bundle.manifest.revision, served.destination.name.as_str()), (1, "acme, older"));
     assert_eq!(row().await?, in_force, "what is in force was changed by an older bundle");
@@ -323,6 +324,12 @@ async fn plg_01_a_host_with_an_older_manifest_serves_it_and_leaves_the_newer_one
     let job = house.create().await?;
     house.until(job, Status::Completed).await?;
     assert_eq!(claimed_with(&house, job).await?, served.destination.digests);
+    // What it was delivered under is the older contract, and the attempt says so.
+    let events = house.events(job).await?;
+    let baseline =
+        events.iter().filter_map(|event| event.detail.as_ref()).find(|detail| detail["evidence"] == "baseline");
+    let own = serde_json::to_value(&served.bundle.manifest.contract)?;
+    assert_eq!(baseline.context("no baseline")?["contract"], own);
     Ok(())
 }
 

@@ -97,7 +97,8 @@ async fn plg_01_while_a_version_is_compiled_the_old_one_delivers_and_others_come
         Ok((served(DESTINATION) == Some(3)).then_some(()))
     })
     .await?;
-    assert_eq!(changes, [added("beta"), removed("beta"), replaced("acme")], "a version was served that is not there");
+    let beta = Registered::Added { bundle: "beta".to_owned(), revision: 2 };
+    assert_eq!(changes, [beta, removed("beta"), replaced("acme", 3)], "a version was served that is not there");
     Ok(())
 }
 
@@ -111,7 +112,7 @@ async fn plg_01_a_replaced_component_is_for_new_attempts_and_one_under_way_keeps
     held.reached_by(1).await?;
     std::fs::write(acme(&house).join("builder.wasm"), guest("json-lines-builder"))?;
     raise(&acme(&house), 1)?;
-    assert_eq!(settled(&registrar).await?, [replaced("acme")]);
+    assert_eq!(settled(&registrar).await?, [replaced("acme", 2)]);
     held.let_go().await?;
     house.until(first, Status::Completed).await?;
     let second = house.create().await?;
@@ -148,7 +149,7 @@ async fn plg_02_a_bundle_of_which_one_destination_is_refused_changes_no_row_and_
     // Corrected under the same revision.
     edit(&acme(&house), "partner.toml", |text| text.replace("publishes_whole = true\n", ""))?;
     std::fs::write(acme(&house).join("destinations.toml"), second("acme, two"))?;
-    assert_eq!(settled(&registrar).await?, [replaced("acme")]);
+    assert_eq!(settled(&registrar).await?, [replaced("acme", 2)]);
     assert_eq!((revision(DESTINATION).await?, revision(SECOND).await?), (Some(2), Some(2)));
     Ok(())
 }
@@ -189,7 +190,7 @@ async fn plg_01_bundles_that_change_names_all_at_once_are_served_under_the_new_o
     for (from, to) in [("acme", ".aside"), ("beta", "acme"), ("gamma", "beta"), (".aside", "gamma")] {
         std::fs::rename(at(from), at(to))?;
     }
-    assert_eq!(settled(&registrar).await?, ["acme", "beta", "gamma"].map(replaced));
+    assert_eq!(settled(&registrar).await?, ["acme", "beta", "gamma"].map(|bundle| replaced(bundle, 1)));
     let served = || -> BTreeMap<String, String> {
         let bundles = house.registry.bundles();
         bundles.iter().map(|bundle| (bundle.directory.clone(), bundle.partner.clone())).collect()
@@ -203,7 +204,7 @@ async fn plg_01_bundles_that_change_names_all_at_once_are_served_under_the_new_o
     for (from, to) in [("acme", ".away"), ("beta", "acme"), ("gamma", "beta")] {
         std::fs::rename(at(from), at(to))?;
     }
-    assert_eq!(settled(&registrar).await?, [removed("gamma"), replaced("beta"), replaced("acme")]);
+    assert_eq!(settled(&registrar).await?, [removed("gamma"), replaced("beta", 1), replaced("acme", 1)]);
     std::fs::rename(at(".away"), at("gamma"))?;
     assert_eq!(settled(&registrar).await?, [added("gamma")]);
     assert_eq!(served(), named([("acme", "gamma"), ("beta", "acme"), ("gamma", "beta")]));
@@ -310,6 +311,6 @@ async fn plg_02_a_bundle_refused_for_a_destinations_name_is_served_once_that_is_
     assert!(bundle == "beta" && why.contains("another destination named \"acme\""), "{why}");
     assert_eq!(registrar.run_once().await?, [], "told again and again");
     edit(&acme(&house), "destinations.toml", |text| text.replace("'acme'", "'acme, moved'"))?;
-    assert_eq!(settled(&registrar).await?, [replaced("acme"), added("beta")]);
+    assert_eq!(settled(&registrar).await?, [replaced("acme", 1), added("beta")]);
     Ok(())
 }

@@ -1,13 +1,15 @@
 //! `waybill partner check`: a destination's server against its contract, and its queries before their databases.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::agreement::told;
-use super::bundles::examined;
+use super::bundles::{Bundles, Stands};
 use super::queries;
 use crate::cli::Ended;
 use crate::cli::output::Output;
@@ -19,7 +21,7 @@ use crate::remote::{
     self, About, Endpoint, Finding, ScratchNames, Seen, ServerFacts, Session, SessionLimits, Standing, contradictions,
     findings,
 };
-use crate::store::{self, CheckedServer, FinishedCheck, Pool, Showed};
+use crate::store::{self, CheckedServer, DestinationState, FinishedCheck, Pool, Showed};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Check {
@@ -33,9 +35,9 @@ pub(in crate::cli) struct Check {
 /// What a check found, for scripts.
 #[derive(Serialize)]
 struct Report {
-    destination: uuid::Uuid,
+    destination: Uuid,
     partner: String,
-    /// `Agrees`, `Contradicts`, `NotPossible`; `QueryRefused` where only that stands against it, and `QueryNotAsked` where the database
+    /// `Agrees`, `Contradicts`, `NotPossible` (a bundle that is refused has an answer of its own, `Refused`); `QueryRefused` where only that stands against it, and `QueryNotAsked` where the database
     /// of a query could not be asked and nothing else is wrong.
     outcome: &'static str,
     /// False: no host has joined this destination yet, so there was nothing to record it with.
@@ -49,6 +51,9 @@ struct Report {
     findings: Vec<Finding>,
     /// How its queries stand: each was prepared by its database, and none was run.
     queries: Vec<Finding>,
+    /// The command that releases it, where it needs attention or is paused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
 /// How long the database of a query may take to say what it makes of it.
@@ -74,20 +79,17 @@ enum Reached {
 
 impl Check {
     pub async fn run(self, pool: &Pool, config: &Config, output: Output) -> anyhow::Result<Ended> {
-        let bundles = examined(config).await?;
+        let bundles = Bundles::read(pool, config).await?;
         let asked = &self.destination;
-        let mut named = bundles
-            .iter()
-            .flat_map(|bundle| bundle.destinations.iter().map(move |destination| (bundle, destination)))
-            .filter(|(_, destination)| destination.id.to_string() == *asked || destination.name == *asked);
-        let (Some((bundle, destination)), None) = (named.next(), named.next()) else {
-            let unread = unread(&bundles);
-            let document = serde_json::json!({ "destination": asked, "outcome": "NotFound", "unread": &unread });
-            output.answer(&document, || {
-                let told = format!("NotFound: the bundles in {} have no destination {asked:?}, or several of that name; `waybill partner list` shows their ids", config.directories.partners.display());
-                std::iter::once(told).chain(unread).collect::<Vec<_>>().join("\n")
-            })?;
-            return Ok(Ended::NotFound);
+        let (bundle, destination) = match named(pool, &bundles, asked).await? {
+            Named::One(bundle, destination) => (bundle, destination),
+            Named::Refused(bundle, stands) => return refuse(bundle, &stands, output),
+            Named::None(ids) => {
+                let unread = unread(&bundles.all);
+                let document = serde_json::json!({ "destination": asked, "outcome": "NotFound", "of_that_name": &ids, "unread": &unread });
+                output.answer(&document, || not_found(config, asked, &ids, unread))?;
+                return Ok(Ended::NotFound);
+            }
         };
         // Destinations are read only beside a manifest.
         let manifest = bundle.manifest.as_ref().context("the bundle has no manifest")?;
@@ -101,15 +103,77 @@ impl Check {
         };
         let recorded = store::keep_check(pool, finished(destination, self.requested_by, &reached)?).await?;
         let state = store::destination_state(pool, destination.id).await?;
-        let held_up = state.is_some_and(|state| state.enabled && state.attention.is_some());
-        let report = report(destination, manifest, reached, queries, recorded);
-        output.answer(&report, || in_words(&report, destination, manifest, held_up))?;
+        let report = report(destination, manifest, reached, queries, recorded, state.as_ref());
+        output.answer(&report, || in_words(&report, destination, manifest, state.as_ref()))?;
         Ok(match report.outcome {
             "Contradicts" | "QueryRefused" => Ended::Refused,
             "QueryNotAsked" => Ended::TryAgain,
             _ => ended,
         })
     }
+}
+
+/// What was asked for.
+enum Named<'b> {
+    One(&'b Examined, &'b Destination),
+    /// Hosts refuse its bundle as it lies there.
+    Refused(&'b Examined, Box<Stands>),
+    /// None, or several of that name: these.
+    None(BTreeSet<Uuid>),
+}
+
+async fn named<'b>(pool: &Pool, bundles: &'b Bundles, asked: &str) -> anyhow::Result<Named<'b>> {
+    let (mut found, mut ids) = (None, BTreeSet::new());
+    for bundle in &bundles.all {
+        for (stands, destination) in bundles.stand(pool, bundle).await? {
+            if stands.destination.to_string() != asked && stands.name != asked {
+                continue;
+            }
+            ids.insert(stands.destination);
+            found = match (found, destination) {
+                // Of two bundles that have the same destination one is refused.
+                (Some(before @ Named::One(..)), _) => Some(before),
+                (_, Some(destination)) if !stands.is_refused() => Some(Named::One(bundle, destination)),
+                (Some(before), _) => Some(before),
+                (None, _) => Some(Named::Refused(bundle, Box::new(stands))),
+            };
+        }
+    }
+    Ok(match found {
+        Some(found) if ids.len() == 1 => found,
+        Some(_) | None => Named::None(ids),
+    })
+}
+
+fn not_found(config: &Config, asked: &str, ids: &BTreeSet<Uuid>, unread: Vec<String>) -> String {
+    let partners = config.directories.partners.display();
+    if !ids.is_empty() {
+        let ids: Vec<String> = ids.iter().map(Uuid::to_string).collect();
+        return format!(
+            "NotFound: several destinations in {partners} are named {asked:?}; name one by its id: {}",
+            ids.join(", ")
+        );
+    }
+    let told = format!(
+        "NotFound: the bundles in {partners} have no destination {asked:?}; `waybill partner list` shows their ids"
+    );
+    let unread = unread.into_iter().map(|problem| format!("cannot be read, and may have it: {problem}"));
+    std::iter::once(told).chain(unread).collect::<Vec<_>>().join("\n")
+}
+
+/// A contract that no host takes in is not held against a server: what was found would pass for what is in force.
+fn refuse(bundle: &Examined, stands: &Stands, output: Output) -> anyhow::Result<Ended> {
+    let (id, why) = (stands.destination, stands.why.as_deref().unwrap_or_default());
+    let document = serde_json::json!({
+        "destination": id, "outcome": "Refused", "bundle": bundle.bundle, "why": why, "in_database": stands.in_database, "recorded": false,
+    });
+    output.answer(&document, || {
+        format!(
+            "Refused: the bundle {} is refused as it lies there, so that there is nothing to check {} by: {why}\nNothing was asked of the server, and nothing is recorded. Mend the bundle (`waybill plugin inspect` tells all that is wrong in it), then: waybill partner check {id} --as YOU",
+            bundle.bundle, stands.name
+        )
+    })?;
+    Ok(Ended::Refused)
 }
 
 /// Bundles whose `destinations.toml` could not be read, as when a query names no tenant: what is asked for may be there.
@@ -136,18 +200,24 @@ async fn reach(destination: &Destination, manifest: &Manifest) -> anyhow::Result
     Ok(match checked {
         Ok(check) => Reached::Proven { facts, check: Box::new(check) },
         Err(error) => Reached::Server {
-            facts,
             problem: format!(
                 "a scratch file could not be tried under a temporary name ({}): {error}{}",
                 manifest.names.temporary,
-                if error.says_absent() {
-                    "; its folder is not there: have it created, or correct [names] in partner.toml"
-                } else {
-                    ""
-                }
+                if error.says_absent() { absent(manifest, &facts.directory) } else { String::new() }
             ),
+            facts,
         },
     })
+}
+
+/// The folder of temporary names, which is not there.
+fn absent(manifest: &Manifest, directory: &str) -> String {
+    let names = &manifest.names;
+    let whole = names.temporary.to_string().replace("{final}", &names.final_name.to_string());
+    whole.rsplit_once('/').map_or_else(
+        || format!("; the directory {directory:?} is not there: have it created at the partner, or correct `directory` in destinations.toml"),
+        |(folder, _)| format!("; the folder {folder:?} is not there in {directory:?}: have it created at the partner, or correct [names] in partner.toml"),
+    )
 }
 
 /// Temporary names, in the folder in which those of a delivery would lie.
@@ -179,18 +249,25 @@ fn report(
     reached: Reached,
     queries: Vec<Finding>,
     recorded: bool,
+    state: Option<&DestinationState>,
 ) -> Report {
     let (server, seen, problem, findings) = match reached {
         Reached::Nothing { problem, .. } => (None, None, Some(problem), Vec::new()),
         Reached::Server { facts, problem } => (Some(facts), None, Some(problem), Vec::new()),
         Reached::Proven { facts, check } => {
-            let found = findings(&About {
+            let mut found = findings(&About {
                 banner: &facts.banner,
                 proof: &check.proof,
                 seen: Some(&check.seen),
                 contract: &manifest.contract,
                 one_folder: manifest.names.one_folder(),
             });
+            found.extend(manifest.notes().into_iter().map(|sentence| Finding {
+                about: "acknowledgment".to_owned(),
+                stands: Standing::Noted,
+                sentence,
+                next: None,
+            }));
             (Some(facts), Some(check.seen), None, found)
         }
     };
@@ -202,7 +279,22 @@ fn report(
         None => "Agrees",
     };
     let partner = manifest.partner.clone();
-    Report { destination: destination.id, partner, outcome, recorded, server, seen, problem, findings, queries }
+    let next = state.filter(|state| waits(state).is_some()).map(|state| resume(state.id, state.tenant));
+    Report { destination: destination.id, partner, outcome, recorded, server, seen, problem, findings, queries, next }
+}
+
+/// Why its jobs wait, whatever the check finds.
+fn waits(state: &DestinationState) -> Option<String> {
+    match (state.enabled, &state.attention, &state.pause) {
+        (true, Some(_), _) => {
+            Some("It still needs attention: its jobs wait until you say that it is mended".to_owned())
+        }
+        (true, None, Some(pause)) => Some(format!(
+            "It is still paused: one job tries it again by itself in {} s; to have all tried now",
+            pause.left.as_secs()
+        )),
+        (true, None, None) | (false, ..) => None,
+    }
 }
 
 /// Queries of which nothing is known.
@@ -210,7 +302,12 @@ fn not_asked(queries: &[Finding]) -> impl Iterator<Item = &Finding> {
     queries.iter().filter(|finding| finding.stands == Standing::NotShown)
 }
 
-fn in_words(report: &Report, destination: &Destination, manifest: &Manifest, held_up: bool) -> String {
+fn in_words(
+    report: &Report,
+    destination: &Destination,
+    manifest: &Manifest,
+    state: Option<&DestinationState>,
+) -> String {
     let mut lines = vec![format!("{} · {} · {}", manifest.partner, destination.name, destination.endpoint)];
     if let Some(server) = &report.server {
         lines.push(format!("  {:11}  {}", "server", server.banner));
@@ -268,12 +365,16 @@ fn in_words(report: &Report, destination: &Destination, manifest: &Manifest, hel
                 destination.id, destination.tenant
             ),
         });
-        if held_up && report.outcome == "Agrees" {
-            lines.push(format!(
-                "It still needs attention: its jobs wait until you say that it is mended: {}",
-                resume(destination.id, destination.tenant)
-            ));
+        if contradictions(&report.findings).next().is_none() && refused == 0 {
+            let waits = state.and_then(waits).zip(report.next.as_ref());
+            lines.extend(waits.map(|(waits, next)| format!("{waits}: {next}")));
         }
+    }
+    if let Some(state) = state.filter(|state| i64::from(state.revision) != i64::from(manifest.revision)) {
+        lines.push(format!(
+            "It was held against revision {}, which lies here; the database has revision {}.",
+            manifest.revision, state.revision
+        ));
     }
     if !report.recorded {
         lines.push("Not recorded: no host has joined this destination yet; check again once one serves it.".to_owned());

@@ -30,9 +30,11 @@ Exit code 0: shown; 3: there is no such bundle; 4: it is shown with what is wron
     ///
     /// Logs in with the operator's secrets, lists the directory, and tries on scratch files under temporary names how the server
     /// publishes; they are removed again. What was seen is recorded, and counts until banner, extensions, endpoint or names change.
-    /// Each query is prepared by its database, and none is run.
+    /// Each query is prepared by its database, and none is run. A bundle that hosts refuse as it lies there is not checked. Not looked at:
+    /// the settings under [options], and the queries and columns that the plugins read; `waybill plugin test` finds those.
     #[command(after_help = "Example:\n  waybill partner check 0b2… --as ada@example.com\n\n\
-Exit code 0: nothing contradicts the contract; 3: there is no such destination; 4: something does, or a query or the server cannot be used as it is; \
+Exit code 0: nothing contradicts the contract; 3: there is no such destination; 4: something does, a query or the server cannot be used as it is, \
+or its bundle is refused; \
 5: the server could not be reached, or a query's database could not be asked, try again.")]
     Check(check::Check),
     /// Let a destination's jobs run, once its server was shown to do what its contract says.

@@ -1,7 +1,7 @@
 //! `waybill partner show`: one bundle whole.
 
 use super::agreement::told;
-use super::bundles::{Stands, examined};
+use super::bundles::Bundles;
 use crate::cli::Ended;
 use crate::cli::output::Output;
 use crate::cli::plugin::described::{Described, describe};
@@ -19,7 +19,8 @@ pub(in crate::cli) struct Show {
 impl Show {
     pub async fn run(self, pool: &Pool, config: &Config, output: Output) -> anyhow::Result<Ended> {
         let asked = self.partner;
-        let found = examined(config).await?.into_iter().find(|bundle| {
+        let bundles = Bundles::read(pool, config).await?;
+        let found = bundles.all.iter().find(|bundle| {
             bundle.bundle == asked || bundle.manifest.as_ref().is_some_and(|manifest| manifest.partner == asked)
         });
         let Some(bundle) = found else {
@@ -31,37 +32,37 @@ impl Show {
             })?;
             return Ok(Ended::NotFound);
         };
-        let mut destinations = Vec::new();
-        for destination in &bundle.destinations {
-            destinations.push((Stands::read(pool, &bundle, destination).await?, destination));
-        }
-        let described: Described = describe(&bundle);
+        let destinations = bundles.stand(pool, bundle).await?;
+        let described: Described = describe(bundle);
+        let is_refused = !bundle.problems.is_empty() || destinations.iter().any(|(stands, _)| stands.is_refused());
         let document = serde_json::json!({
             "bundle": &described,
+            "refused": is_refused,
             "destinations": destinations.iter().map(|(stands, destination)| serde_json::json!({
                 "stands": stands,
-                "secret": login(destination).map(|login| login.secret.to_string()),
-                "host_keys": login(destination).map(|login| &login.host_keys),
-                "queries": &destination.queries,
-                "digests": &destination.digests,
+                "secret": destination.and_then(login).map(|login| login.secret.to_string()),
+                "host_keys": destination.and_then(login).map(|login| &login.host_keys),
+                "queries": destination.map(|destination| &destination.queries),
+                "digests": destination.map(|destination| &destination.digests),
             })).collect::<Vec<_>>(),
         });
         output.answer(&document, || {
             let mut text = described.in_words();
+            if is_refused {
+                text = format!("REFUSED: this lies in the directory, and no host takes it in.\n{text}");
+            }
             for (stands, destination) in &destinations {
                 text += &format!("\n\ndestination {}  {}\n", stands.destination, stands.name);
                 let why = stands.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
                 let mut lines = vec![("tenant", stands.tenant.to_string()), ("server", stands.server.clone())];
-                if let Some(login) = login(destination) {
+                if let Some(login) = destination.and_then(login) {
                     lines.extend([("logs in by", login.secret.to_string()), ("host keys", login.host_keys.join(", "))]);
                 }
-                lines.extend([
-                    ("queries", destination.queries.join(", ")),
-                    ("stands", format!("{}{why}", stands.how)),
-                    ("checked", stands.checked.clone()),
-                ]);
-                lines.extend(stands.next.clone().map(|next| ("once mended", next)));
-                for (label, value) in lines {
+                lines.extend(destination.map(|destination| ("queries", destination.queries.join(", "))));
+                lines.extend([("stands", format!("{}{why}", stands.how)), ("checked", stands.checked.clone())]);
+                lines.extend(stands.in_database.map(|revision| ("in database", format!("revision {revision}"))));
+                lines.extend(stands.next_after(&why).map(|next| ("once mended", next.clone())));
+                for (label, value) in lines.into_iter().filter(|(_, value)| !value.is_empty()) {
                     text += &format!("  {label:11}  {value}\n");
                 }
                 if let Some(check) = &stands.check {
@@ -73,7 +74,7 @@ impl Show {
             }
             text
         })?;
-        Ok(if bundle.problems.is_empty() { Ended::Done } else { Ended::Refused })
+        Ok(if is_refused { Ended::Refused } else { Ended::Done })
     }
 }
 

@@ -16,6 +16,8 @@ pub(in crate::cli) struct Described {
     /// The contract, a sentence a promise.
     pub contract: Vec<String>,
     pub components: Vec<Component>,
+    /// What is allowed and most often a mistake.
+    pub notes: Vec<String>,
     pub problems: Vec<String>,
 }
 
@@ -47,6 +49,7 @@ pub(in crate::cli) fn describe(examined: &Examined) -> Described {
                 imports: component.imports.clone(),
             })
             .collect(),
+        notes: examined.manifest.as_ref().map(Manifest::notes).unwrap_or_default(),
         problems: examined.problems.iter().map(ToString::to_string).collect(),
     }
 }
@@ -75,6 +78,9 @@ impl Described {
                 line("", &format!("built for waybill:partner {version}"));
             }
             line("", &format!("imports {}", imported(&component.imports)));
+        }
+        for (index, note) in self.notes.iter().enumerate() {
+            line(if index == 0 { "notes" } else { "" }, note);
         }
         for (index, problem) in self.problems.iter().enumerate() {
             line(if index == 0 { "problems" } else { "" }, problem);

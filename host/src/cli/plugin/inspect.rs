@@ -1,4 +1,4 @@
-//! `waybill plugin inspect`: what a bundle is, and everything that is wrong with it.
+//! `waybill plugin inspect`: what a bundle is, and everything that a host would refuse it for.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,11 @@ use crate::cli::output::Output;
 use crate::plugin::{PluginSettings, Plugins, examine};
 
 pub(super) const HELP: &str = "Example:\n  waybill plugin inspect partners/northwind\n\n\
-destinations.toml is read if it is there. Exit code 0: it is sound; 3: there is no such directory; 4: it would be refused.";
+destinations.toml is read if it is there. The settings under [options] are the plugins' own, and so is which queries and columns they read: nothing is \
+known of them here, and `waybill plugin test` finds out. Exit code 0: it is sound; 3: there is no such directory; 4: it would be refused.";
+
+/// What no reading of a bundle tells.
+const UNKNOWN: &str = "\nNot looked at: the settings under [options], and the queries and columns that the plugins read; `waybill plugin test` finds those.";
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Inspect {
@@ -58,7 +62,7 @@ impl Inspect {
                 }
                 (false, _) => "Refused: a host would not serve it.",
             };
-            format!("{}\n{end}", described.in_words())
+            format!("{}\n{end}{}", described.in_words(), if serves { UNKNOWN } else { "" })
         })?;
         let options = examined.manifest.as_ref().map(|manifest| misspelt(&manifest.options)).unwrap_or_default();
         for warning in outdated(&directory).into_iter().chain(options) {

@@ -26,6 +26,45 @@ fn the_least_manifest_promises_nothing_and_has_the_documented_defaults() {
 }
 
 #[test]
+fn plg_02_a_pin_needs_no_file_and_a_file_no_pin() {
+    let digest = "ab".repeat(32);
+    let manifest =
+        Manifest::parse(&with(&format!("[builder]\nsha256 = '{digest}'\n[destination]\nsha256 = '{digest}'\n")))
+            .unwrap();
+    for (component, file) in [(&manifest.builder, "builder.wasm"), (&manifest.destination, "destination.wasm")] {
+        assert_eq!(
+            (component.file.as_str(), component.sha256.map(|sha256| sha256.to_string())),
+            (file, Some(digest.clone()))
+        );
+    }
+    let manifest = Manifest::parse(&with("[builder]\nfile = 'other.wasm'\n[destination]\n")).unwrap();
+    assert_eq!(
+        (manifest.builder.file.as_str(), manifest.destination.file.as_str()),
+        ("other.wasm", "destination.wasm")
+    );
+    assert!(fault(&with("[builder]\nsha265 = 'ab'\n")).what.contains("did you mean `sha256`"));
+}
+
+#[test]
+fn plg_02_answers_that_lie_in_a_folder_of_the_final_name_are_noted_and_not_refused() {
+    let notes = |final_name: &str, answer: &str| {
+        let answered = format!("[contract.acknowledgment]\naccept_name = '{answer}'\nperiod_seconds = 60\n");
+        Manifest::parse(&with(&answered).replace("contacts-{key}.csv", final_name)).unwrap().notes()
+    };
+    let noted = notes("in/{key}.csv", "answers/{final}.ok");
+    let told = "the answers \"answers/{final}.ok\" (`accept_name`) lie in answers/in, because final names lie in in; for files in answers write \"answers/{final.name}.ok\"";
+    assert_eq!(noted, [told]);
+    assert!(notes("in/{key}.csv", "ok-{final}")[0].contains("lie in ok-in"));
+    for (final_name, answer) in [
+        ("{key}.csv", "answers/{final}.ok"),
+        ("in/{key}.csv", "answers/{final.name}.ok"),
+        ("in/{key}.csv", "{final}.ok"),
+    ] {
+        assert_eq!(notes(final_name, answer), [""; 0], "{final_name}, {answer}");
+    }
+}
+
+#[test]
 fn a_misspelt_promise_is_told_with_line_and_fix() {
     let error = fault(&with("[contract]\npublishes_hole = true\n"));
     assert_eq!(

@@ -5,9 +5,17 @@
 pub enum Registered {
     Added {
         bundle: String,
+        revision: u32,
     },
     Replaced {
         bundle: String,
+        revision: u32,
+    },
+    /// Added or replaced, and the database has a newer revision of it, which stays there.
+    Older {
+        bundle: String,
+        revision: u32,
+        in_database: u32,
     },
     Removed {
         bundle: String,
@@ -23,8 +31,9 @@ pub enum Registered {
 impl Registered {
     pub(super) fn bundle(&self) -> &str {
         match self {
-            Self::Added { bundle }
-            | Self::Replaced { bundle }
+            Self::Added { bundle, .. }
+            | Self::Replaced { bundle, .. }
+            | Self::Older { bundle, .. }
             | Self::Removed { bundle }
             | Self::Refused { bundle, .. } => bundle,
         }
@@ -32,10 +41,21 @@ impl Registered {
 
     pub(super) fn log(&self) {
         match self {
-            Self::Added { bundle } => tracing::info!(bundle, "the bundle is served"),
-            Self::Replaced { bundle } => {
-                tracing::info!(bundle, "the new version of the bundle serves; attempts under way keep the old one");
+            Self::Added { bundle, revision } => tracing::info!(bundle, revision, "the bundle is served"),
+            Self::Replaced { bundle, revision } => {
+                tracing::info!(
+                    bundle,
+                    revision,
+                    "the bundle is served as it lies there now; attempts under way keep what they started with"
+                );
             }
+            Self::Older { bundle, revision, in_database } => tracing::warn!(
+                bundle,
+                revision,
+                in_database,
+                "the bundle is served, and the database has a newer revision of it, which stays there: what this host delivers, it \
+                 delivers under this older contract and with its options; put the newer bundle back, or raise `revision` of this one above it"
+            ),
             Self::Removed { bundle } => {
                 tracing::info!(bundle, "the bundle is gone and no longer served; its jobs wait in the queue");
             }

@@ -23,17 +23,21 @@ pub(super) fn joined(bundle: &Bundle, destination: &Destination) -> serde_json::
 
 /// What came of joining a destination, if that speaks against its bundle.
 pub(super) fn refusal(bundle: &Bundle, id: Uuid, joining: &Joining) -> Option<BundleFault> {
-    let destination = bundle.destination(id)?;
-    let what = in_words(&bundle.manifest, destination, joining);
-    if what.is_none()
-        && let Joining::Older { in_force } = joining
-    {
-        tracing::warn!(destination = %id, name = destination.name, revision = bundle.manifest.revision, in_force, "the database has a newer manifest of this destination, which stays in force there; update this host's bundle");
-    }
-    what.map(|what| match joining {
+    let what = in_words(&bundle.manifest, bundle.destination(id)?, joining)?;
+    Some(match joining {
         Joining::NameTaken => BundleFault::NameTaken { what },
         _ => BundleFault::OnRecord { what },
     })
+}
+
+/// The newest revision that the database has of the bundle's destinations, where that is newer than the bundle's own.
+pub(super) fn newer_in_database(bundle: &Bundle, answers: &[(Uuid, Joining)]) -> Option<u32> {
+    let own = answers.iter().filter(|(id, _)| bundle.destination(*id).is_some());
+    let newer = own.filter_map(|(_, joining)| match joining {
+        Joining::Older { in_force } => u32::try_from(*in_force).ok(),
+        _ => None,
+    });
+    newer.max()
 }
 
 /// What speaks against a bundle on record, as one sentence.

@@ -26,13 +26,14 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 pub use self::changes::Registered;
 pub use self::joining::in_words;
-use self::joining::{joined, refusal};
+use self::joining::{joined, newer_in_database, refusal};
 use crate::job::facts::Sha256;
 use crate::plugin::{Bundle, BundleError, BundleFault, Contents, PluginError, Plugins, Registry, Scanner, beside};
-use crate::store::{self, Pool, StoreError};
+use crate::store::{self, Joining, Pool, StoreError};
 
 /// A registrar over the worker's login.
 pub struct Registrar {
@@ -97,6 +98,9 @@ struct Candidate {
     contents: Sha256,
     bundle: Arc<Bundle>,
 }
+
+/// What came of joining bundles: of each destination, or the first bundle that is refused.
+type Joined = Result<Vec<(Uuid, Joining)>, (usize, BundleFault)>;
 
 /// What a run brought so far.
 #[derive(Default)]
@@ -286,12 +290,16 @@ impl Registrar {
 
     /// Serves these bundles in the place of what their directories served, but for those that cannot be. True if any is.
     async fn admit(&self, state: &mut State, run: &mut Run, mut candidates: Vec<Candidate>) -> bool {
+        let mut answers = Vec::new();
         while !candidates.is_empty() {
             let (index, fault) = match conflict(state, &candidates) {
                 Some(conflict) => conflict,
                 None => match self.join(&candidates).await {
-                    Ok(None) => break,
-                    Ok(Some(refused)) => refused,
+                    Ok(Ok(joined)) => {
+                        answers = joined;
+                        break;
+                    }
+                    Ok(Err(refused)) => refused,
                     Err(error) => {
                         run.fails(error);
                         return false;
@@ -309,12 +317,14 @@ impl Registrar {
         }
         let any = !candidates.is_empty();
         for Candidate { directory, contents, bundle } in candidates {
-            let name = name(&directory);
+            let (name, revision) = (name(&directory), bundle.manifest.revision);
+            let newer = newer_in_database(&bundle, &answers);
             let known = Known { contents, served: Some(bundle), waits: None };
             let old = state.known.insert(directory, known).and_then(|known| known.served);
-            run.tell(match old {
-                Some(_) => Registered::Replaced { bundle: name },
-                None => Registered::Added { bundle: name },
+            run.tell(match (newer, old) {
+                (Some(in_database), _) => Registered::Older { bundle: name, revision, in_database },
+                (None, Some(_)) => Registered::Replaced { bundle: name, revision },
+                (None, None) => Registered::Added { bundle: name, revision },
             });
         }
         if any {
@@ -327,9 +337,9 @@ impl Registrar {
         self.registry.replace(state.known.values().filter_map(|known| known.served.clone()).collect());
     }
 
-    /// Brings the destinations in the database in step with these bundles, all or none. A bundle's position, and what
-    /// speaks against it there.
-    async fn join(&self, candidates: &[Candidate]) -> Result<Option<(usize, BundleFault)>, RegistrarError> {
+    /// Brings the destinations in the database in step with these bundles, all or none: what came of each destination, or a
+    /// bundle's position and what speaks against it there.
+    async fn join(&self, candidates: &[Candidate]) -> Result<Joined, RegistrarError> {
         let mut all = Vec::new();
         for (index, Candidate { bundle, .. }) in candidates.iter().enumerate() {
             for destination in &bundle.destinations {
@@ -337,18 +347,19 @@ impl Registrar {
                     Ok(joined) => all.push(joined),
                     Err(error) => {
                         let what = format!("the destination {} cannot be written as JSON: {error}", destination.id);
-                        return Ok(Some((index, BundleFault::OnRecord { what })));
+                        return Ok(Err((index, BundleFault::OnRecord { what })));
                     }
                 }
             }
         }
         let answers = store::upsert_destinations(&self.pool, &all).await?;
-        Ok(answers.iter().find_map(|(id, joining)| {
+        let refused = answers.iter().find_map(|(id, joining)| {
             candidates
                 .iter()
                 .enumerate()
                 .find_map(|(index, candidate)| Some((index, refusal(&candidate.bundle, *id, joining)?)))
-        }))
+        });
+        Ok(refused.map_or(Ok(answers), Err))
     }
 
     /// True if the database has another destination under the name of one of these, or cannot say so now.
