@@ -83,8 +83,7 @@ async fn check(work: &Work, record: &dyn Record, session: &Session, final_name: 
     match checked {
         Ok(remote::Check { proof, seen }) => Ok(Known { proof, seen: Some(seen) }),
         Err(error) if error.needs_attention() => {
-            let id = work.destination.id;
-            let why = format!("{}; mend it, then: waybill destination resume {id}", not_tried(&error));
+            let why = format!("{}; mend it, then: {}", not_tried(&error), resume(work));
             Err(End::Released(Release::Attention { why }))
         }
         Err(error) => Err(End::Released(Release::LookFailed { why: not_tried(&error) })),
@@ -110,10 +109,14 @@ fn contradicted(work: &Work, against: &[&Finding]) -> String {
     if against.len() > MOST_TOLD {
         points.push(format!("and {} more", against.len() - MOST_TOLD));
     }
-    let id = work.destination.id;
+    let (id, resume) = (work.destination.id, resume(work));
     format!(
         "the contract says more than the server was shown to do: {}. Mend it at the partner or in partner.toml (raise `revision`), \
-         then: waybill partner check {id}, and once it agrees: waybill destination resume {id}",
+         then: waybill partner check {id} --as YOU, and once it agrees: {resume}",
         points.join("; ")
     )
+}
+
+fn resume(work: &Work) -> String {
+    format!("waybill destination resume {} --tenant {} --as YOU", work.destination.id, work.destination.tenant)
 }

@@ -11,7 +11,7 @@ use super::destinations::canonical_digest;
 use super::endpoint;
 use super::manifest::{Manifest, NamePatterns};
 use crate::job::contract::Acknowledgment;
-use crate::job::names::NamePattern;
+use crate::job::names::{NamePattern, Parts};
 use crate::remote::{Endpoint, ObjectsEndpoint};
 
 impl NamePatterns {
@@ -27,11 +27,20 @@ impl NamePatterns {
 impl Manifest {
     /// The folders of the partner's answers, as far as they do not depend on the delivery.
     pub fn answers_folders(&self) -> BTreeSet<String> {
-        let names = self.contract.acknowledgment.iter().flat_map(Acknowledgment::names);
-        let folder = |(_, name): (_, &NamePattern)| {
-            name.to_string().rsplit_once('/').map_or_else(|| ".".to_owned(), |(folder, _)| folder.to_owned())
+        // In no name of anybody's: what has it depends on the delivery.
+        const OPEN: &str = "\u{1}";
+        let final_name = self.names.final_name.to_string();
+        let folder = final_name.rsplit_once('/').map(|(folder, _)| folder);
+        let final_name = match folder {
+            Some(folder) if !folder.contains(['{', '*']) => format!("{folder}/{OPEN}"),
+            Some(_) => format!("{OPEN}/{OPEN}"),
+            None => OPEN.to_owned(),
         };
-        names.map(folder).filter(|folder| !folder.contains(['{', '*'])).collect()
+        let parts = Parts { key: OPEN, attempt: OPEN, final_name: &final_name };
+        let names = self.contract.acknowledgment.iter().flat_map(Acknowledgment::names);
+        let folders = names.map(|(_, name)| name.folder(parts).to_string());
+        let fixed = folders.filter(|folder| !folder.contains(OPEN) && !folder.contains('*'));
+        fixed.map(|folder| if folder.is_empty() { ".".to_owned() } else { folder }).collect()
     }
 }
 
@@ -74,6 +83,28 @@ mod tests {
             directory: "in".to_owned(),
             host_keys: vec!["ssh-ed25519 AAAA".to_owned()],
             secret: SecretRef::KeyFile(PathBuf::from("/id")),
+        }
+    }
+
+    #[test]
+    fn del_05_the_folders_of_answers_are_those_in_which_they_will_lie() {
+        let folders = |final_name: &str, name: &str| {
+            let manifest = manifest(&format!(
+                "[names]\nfinal = '{final_name}'\n[contract.acknowledgment]\naccept_name = '{name}'\nperiod_seconds = 60\n"
+            ));
+            Vec::from_iter(manifest.answers_folders()).join(" and ")
+        };
+        for (final_name, name, lie) in [
+            ("{key}.csv", "{final}.ok", "."),
+            ("in/{key}.csv", "{final}.ok", "in"),
+            ("in/{key}.csv", "{final.stem}.ok", "in"),
+            ("in/{key}.csv", "answers/{final}.ok", "answers/in"),
+            ("in/{key}.csv", "answers/{final.name}.ok", "answers"),
+            ("in/{key}.csv", "answers/{key}/ok", ""),
+            ("{key}/a.csv", "answers/{final}.ok", ""),
+            ("{key}/a.csv", "answers/{key}.ok", "answers"),
+        ] {
+            assert_eq!(folders(final_name, name), lie, "{final_name}, {name}");
         }
     }
 

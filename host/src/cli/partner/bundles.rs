@@ -171,7 +171,7 @@ fn own(state: &DestinationState) -> (&'static str, Option<String>) {
     match (state.enabled, &state.attention, &state.pause) {
         (false, ..) => ("disabled", None),
         (true, Some(attention), _) => {
-            let why = with_whole_commands(&attention.why, state);
+            let why = &attention.why;
             ("needs attention", Some(format!("since {}: {why}", explain::at(attention.since))))
         }
         (true, None, Some(pause)) => ("paused", Some(format!("not reached {}", counted(pause.failures, "time")))),
@@ -192,21 +192,6 @@ fn held_up(state: &DestinationState) -> String {
 /// The command that releases it, where a person has to.
 fn released_by(state: &DestinationState) -> Option<String> {
     (state.enabled && state.attention.is_some()).then(|| resume(state.id, state.tenant))
-}
-
-/// A worker knows of a command no more than the destination's id.
-fn with_whole_commands(why: &str, state: &DestinationState) -> String {
-    let id = state.id;
-    let whole = [
-        (format!("waybill destination resume {id}"), resume(id, state.tenant)),
-        (format!("waybill partner check {id}"), format!("waybill partner check {id} --as YOU")),
-    ];
-    whole.iter().fold(
-        why.to_owned(),
-        |why, (command, whole)| {
-            if why.contains(whole.as_str()) { why } else { why.replace(command, whole) }
-        },
-    )
 }
 
 /// How a bundle on disk differs from what the database has of its destination, where it does.

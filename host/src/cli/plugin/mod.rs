@@ -29,7 +29,7 @@ pub(super) enum PluginCommand {
     /// Test a bundle alone: against simulated servers in this process, without a database.
     #[command(after_help = test::HELP)]
     Test(test::Test),
-    /// Show what a bundle is: contract, names, limits, components, and everything that is wrong with it.
+    /// Show what a bundle is: contract, names, limits, components, and what a host would refuse or warn of.
     #[command(after_help = inspect::HELP)]
     Inspect(inspect::Inspect),
 }
