@@ -6,12 +6,17 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::output::Output;
-use super::words::{counted, resume, words};
+use super::words::{resume, words};
 use super::{Ended, explain};
 use crate::app;
 use crate::config::Config;
 use crate::job::status::Role;
 use crate::store::{self, DestinationState};
+
+/// Most letters of a reason in the table, so that its lines stay whole on a wide terminal.
+const WHY: usize = 90;
+/// Most letters of a reason below the table; with `--json` there is all of it.
+const BELOW: usize = 2_000;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum DestinationCommand {
@@ -69,7 +74,7 @@ impl List {
             let mut table = Table::new();
             table.load_style(UTF8_HORIZONTAL_ONLY).set_header(["destination", "partner", "name", "stands", "why"]);
             for row in &rows {
-                let why = row.why.clone().unwrap_or_default();
+                let why = explain::bounded(row.why.as_deref().unwrap_or_default(), WHY);
                 table.add_row([
                     row.destination.to_string(),
                     row.partner.clone(),
@@ -78,17 +83,12 @@ impl List {
                     why,
                 ]);
             }
-            let next: Vec<String> =
-                rows.iter().filter_map(|row| Some((row.name.as_str(), row.next.as_deref()?))).map(mended).collect();
-            format!("{table}\n{}", next.join("\n"))
+            let below: Vec<String> =
+                rows.iter().flat_map(|row| row.whole_reason().into_iter().chain(row.mended())).collect();
+            format!("{table}\n{}", below.join("\n"))
         })?;
         Ok(Ended::Done)
     }
-}
-
-/// A line below the table.
-fn mended((name, command): (&str, &str)) -> String {
-    format!("once {name} is mended: {command}")
 }
 
 impl Resume {
@@ -153,16 +153,24 @@ struct Shown {
 }
 
 impl Shown {
+    /// The line below the table that has what did not fit into it.
+    fn whole_reason(&self) -> Option<String> {
+        let why = self.why.as_deref().filter(|why| why.chars().nth(WHY).is_some())?;
+        Some(format!("{} {}, {}", self.name, self.stands, explain::bounded(why, BELOW)))
+    }
+
+    /// The line below the table that says how a person releases it.
+    fn mended(&self) -> Option<String> {
+        self.next.as_deref().map(|command| format!("once {} is mended: {command}", self.name))
+    }
+
     fn of(state: &DestinationState) -> Self {
         let (stands, why) = match (state.enabled, &state.attention, &state.pause) {
             (false, ..) => ("disabled", None),
             (true, Some(attention), _) => {
                 ("needs attention", Some(format!("since {}: {}", explain::at(attention.since), attention.why)))
             }
-            (true, None, Some(pause)) => {
-                let failures = counted(pause.failures, "time");
-                ("paused", Some(format!("not reached {failures}; tried again in {} s", pause.left.as_secs())))
-            }
+            (true, None, Some(pause)) => ("paused", Some(explain::paused(pause))),
             (true, None, None) => ("ready", None),
         };
         let next = (state.enabled && state.attention.is_some()).then(|| resume(state.id, state.tenant));

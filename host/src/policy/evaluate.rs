@@ -22,7 +22,8 @@ pub enum Decision {
     },
 }
 
-/// Why terms were rejected: a stable code, and a sentence that says what to change.
+/// Why terms were rejected: a stable code, and a sentence that says what is wrong with them. It is read once the job has ended, so it
+/// asks for no edit.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Rejection {
     pub code: &'static str,
@@ -66,14 +67,14 @@ pub enum State<'a> {
     NeedsAttention {
         why: &'a str,
     },
-    /// It could not be reached.
+    /// Its partner, or a database of its queries, could not be reached.
     Paused(Pause),
 }
 
 /// One job at a time probes a paused destination, once its delay is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pause {
-    /// Failures to reach it in a row.
+    /// Such failures in a row.
     pub failures: u32,
     /// Since the latest of them.
     pub since: Duration,
@@ -128,7 +129,7 @@ pub fn evaluate(facts: &Facts<'_>) -> Decision {
     if destination.tenant != facts.tenant {
         return Decision::Reject(Rejection {
             code: "destination_not_found",
-            sentence: "The tenant has no such destination; edit the job's destination.".to_owned(),
+            sentence: "The tenant has no such destination.".to_owned(),
         });
     }
     if let Some(rejection) = forbidden_scope(facts.scope, destination) {
@@ -149,10 +150,18 @@ pub fn evaluate(facts: &Facts<'_>) -> Decision {
         State::Paused(pause) => {
             let left = growing_delay(pause.failures, PAUSE_FIRST, PAUSE_CAP).saturating_sub(pause.since);
             if !left.is_zero() {
-                return later(left, "paused", format!("The destination {name} could not be reached lately."));
+                return later(
+                    left,
+                    "paused",
+                    format!("The partner or a query's database of the destination {name} was not reached lately."),
+                );
             }
             if pause.probing {
-                return later(PROBE, "probing", format!("Another job is trying to reach the destination {name}."));
+                return later(
+                    PROBE,
+                    "probing",
+                    format!("Another job is trying whether the destination {name} can be delivered to again."),
+                );
             }
         }
     }
@@ -186,7 +195,7 @@ fn forbidden_scope(scope: &serde_json::Value, destination: &DestinationFacts<'_>
         | serde_json::Value::Array(_) => {
             return Some(Rejection {
                 code: "scope_not_an_object",
-                sentence: "The scope must be an object of names and values; edit the job's scope.".to_owned(),
+                sentence: "The scope is not an object of names and values.".to_owned(),
             });
         }
     };
@@ -195,8 +204,14 @@ fn forbidden_scope(scope: &serde_json::Value, destination: &DestinationFacts<'_>
     Some(Rejection {
         code: "scope_forbidden",
         sentence: format!(
-            "The destination {} does not allow the scope key {key:?}; edit the job's scope or the destination's rules.",
-            destination.name
+            "The destination {} does not allow the scope key {key:?}; its rules allow {}.",
+            destination.name,
+            if allowed.is_empty() {
+                "none".to_owned()
+            } else {
+                let allowed: Vec<String> = allowed.iter().map(|key| format!("{key:?}")).collect();
+                format!("only {}", allowed.join(", "))
+            }
         ),
     })
 }

@@ -226,8 +226,8 @@ async fn cli_01_one_failure_is_one_time() -> anyhow::Result<()> {
     let stage = Stage::new().await?;
     let job = stage.queued().await?;
     store::pause_destination(&stage.worker, stage.destination, job).await?;
-    stage.told(job, &["could not be reached 1 time in a row"])?;
-    stage.program("destination", &["list"])?.says(0, &["not reached 1 time;"]);
+    stage.told(job, &["was not reached, 1 time in a row"])?;
+    stage.program("destination", &["list"])?.says(0, &["was not reached, 1 time in a row;"]);
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 //!
 //! It is here and not in the suite because only a package's own tests are promised its built program.
 
+mod advised;
 mod answered;
 mod bundles;
 mod canaries;

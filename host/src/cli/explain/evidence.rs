@@ -3,7 +3,7 @@
 //! A new kind of evidence is one more arm in [`of_evidence`]. A document that this version cannot read is shown as it
 //! stands, bounded.
 
-use super::words::{bounded, short};
+use super::words::{bounded, joined, short};
 use crate::job::evidence::{Answer, Evidence, PublishForm, Receipt};
 use crate::job::facts::{Found, Listing};
 
@@ -89,7 +89,7 @@ fn receipt_in_words(receipt: &Receipt) -> String {
     if let Some(conclusion) = &receipt.conclusion {
         said.push(format!("concluded then: {}", bounded(conclusion, WORDS)));
     }
-    if said.is_empty() { "nothing was looked at.".to_owned() } else { format!("{}.", said.join("; ")) }
+    if said.is_empty() { "nothing was looked at.".to_owned() } else { joined(&said) }
 }
 
 fn seen(look: &Listing) -> String {
@@ -106,7 +106,8 @@ fn seen(look: &Listing) -> String {
     }
 }
 
-fn answered(answer: &Answer) -> String {
+/// What became of a request, after "was".
+pub(super) fn answered(answer: &Answer) -> String {
     match answer {
         Answer::Acknowledged => "acknowledged by the server".to_owned(),
         Answer::Refused { code: Some(code), text } => {
@@ -177,7 +178,7 @@ mod tests {
             "what the partner says is not known (cut)",
             "our temporary file was removed",
             "ended early (timed out)",
-            "ALERT: the plugin reported 8 bytes ",
+            "ALERT: the plugin reported 8 bytes;",
             "concluded then: checksum",
         ] {
             assert!(said.contains(part), "{part:?} is not in: {said}");

@@ -1,8 +1,8 @@
 //! A job's story in plain words, from its row, its events, what people asked for, and the other jobs of its key.
 //!
 //! Neighbours: `told` makes a line of each event, `evidence` reads the documents of partners' answers and looks, `theirs`
-//! what of them speaks of the outcome, `family` brings the other jobs of the key, `said` holds what is true to say of a state, `next`
-//! what a person can do in it, `words` what every sentence needs. Only `Record::read`, `Family::read` and the functions here read;
+//! what of them speaks of the outcome, `trigger` the files that the partner waits for, `family` brings the other jobs of the key, `waits` tells
+//! what holds a queued job up, `said` holds what is true to say of a state, `next` what a person can do in it, `words` what every sentence needs. Only `Record::read`, `Family::read` and the functions here read;
 //! the rest is pure.
 //!
 //! Every sentence says only what is on record: never "canceled" of a job that was asked to stop, never "delivered"
@@ -14,14 +14,20 @@ mod next;
 mod said;
 mod theirs;
 mod told;
+mod trigger;
+mod waits;
 mod words;
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
+use time::OffsetDateTime;
 
+use self::trigger::Unconfirmed;
+use self::waits::{HandedBack, Waits};
 use crate::job::model::Job;
+use crate::job::status::Status;
 use crate::store::{self, AttemptEvent, DestinationState, Pool, RecordedCancellation, RecordedEdit, StoreError};
 
 pub(super) use family::Family;
@@ -29,7 +35,7 @@ pub(super) use next::{Step, in_the_way, replaceable};
 pub(super) use said::cancellation;
 pub(super) use theirs::{Awaited, Theirs, What, Word};
 pub(super) use told::Line;
-pub(super) use words::{at, sentence, state};
+pub(super) use words::{at, bounded, paused, sentence, state, stopped};
 
 /// A job's story.
 #[derive(Debug, Serialize)]
@@ -55,6 +61,8 @@ pub(super) struct Record {
     cancellations: Vec<RecordedCancellation>,
     edits: Vec<RecordedEdit>,
     destination: Option<DestinationState>,
+    /// Its `not_before`, while that is to come and it waits.
+    scheduled: Option<OffsetDateTime>,
     family: Family,
     theirs: Theirs,
 }
@@ -68,6 +76,7 @@ impl Record {
             cancellations: store::cancellations_of(pool, job.tenant, job.id).await?,
             edits: store::edits_of(pool, job.tenant, job.id).await?,
             destination: store::destination_state(pool, job.destination).await?,
+            scheduled: scheduled(pool, &job).await?,
             family,
             job,
         })
@@ -81,8 +90,22 @@ impl Record {
     /// Where the job stands.
     pub fn stands(&self) -> String {
         let because = said::because(self.family.events(self.job.id));
-        said::stands(&self.job, because.as_deref(), self.destination.as_ref(), &self.theirs)
+        said::stands(&self.job, because.as_deref(), &self.waits(), &self.theirs)
     }
+
+    fn waits(&self) -> Waits<'_> {
+        Waits {
+            destination: self.destination.as_ref(),
+            scheduled: self.scheduled,
+            handed_back: HandedBack::of(self.family.events(self.job.id)),
+        }
+    }
+}
+
+/// A queued job's own time, while it is to come by the database's clock.
+async fn scheduled(pool: &Pool, job: &Job) -> Result<Option<OffsetDateTime>, StoreError> {
+    let Some(time) = job.not_before.filter(|_| job.status == Status::Queued) else { return Ok(None) };
+    Ok((store::clock(pool).await? < time).then_some(time))
 }
 
 /// What is on record of the partner's side of a job.
@@ -92,7 +115,8 @@ pub(super) async fn theirs(pool: &Pool, job: &Job, family: &Family) -> Result<Th
         None => None,
         within => Awaited::of(job, events, within, store::clock(pool).await?),
     };
-    Ok(Theirs { answer: family.answer(job), lies: family.lies(job), awaited })
+    let triggers = Unconfirmed::of(job, events);
+    Ok(Theirs { answer: family.answer(job), lies: family.lies(job), awaited, triggers })
 }
 
 /// How long an answer to a job's current attempt is waited for: the longer of what was agreed at its claim and what is now.
@@ -124,7 +148,7 @@ impl Story {
             answer: record.theirs.answer.clone(),
             stands: record.stands(),
             to_the_partner: said::to_the_partner(job, record.family.key(job), &record.theirs),
-            next: next::steps(job, &record.family, &record.theirs, record.destination.as_ref()),
+            next: next::steps(job, &record.family, &record.theirs, &record.waits()),
         }
     }
 }

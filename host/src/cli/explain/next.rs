@@ -1,16 +1,20 @@
 //! What a person can do with a job as it stands, and what each step would mean. Only steps that the state allows, as
 //! whole commands; what is in capital letters is the person's to fill in.
 
-use serde::Serialize;
-use uuid::Uuid;
+mod commands;
+mod unsent;
 
+use serde::Serialize;
+
+use self::commands::{cancel, correct, create, edit, explain, held_up, look_at_original, reconcile, watch};
+use self::unsent::{create_anew, with_another_scope};
 use super::family::Family;
 use super::theirs::{Lies, Says, Theirs, What, Word};
+use super::trigger::Unconfirmed;
+use super::waits::Waits;
 use super::words::at;
-use crate::cli::words::resume;
 use crate::job::model::Job;
 use crate::job::status::{EventKind, FailureReason, Status};
-use crate::store::DestinationState;
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -33,20 +37,11 @@ impl Step {
 }
 
 /// The steps that the state allows, the likeliest first.
-pub(super) fn steps(job: &Job, family: &Family, theirs: &Theirs, destination: Option<&DestinationState>) -> Vec<Step> {
+pub(super) fn steps(job: &Job, family: &Family, theirs: &Theirs, waits: &Waits<'_>) -> Vec<Step> {
     let mut events = family.events(job.id).iter();
     let corrected = events.any(|event| event.kind == EventKind::Corrected && Some(event.attempt) == job.attempt);
     match job.status {
-        Status::Queued => held_up(job, destination).into_iter().chain([
-            cancel(job, "Cancel it. It ends Canceled unless a worker claims it first; the answer says which."),
-            Step::command(
-                "Edit its terms. The version rises, policy looks again, and a worker that saw the old terms cannot claim it.",
-                format!(
-                    "waybill job edit {} --tenant {} --version {} --scope NAME=VALUE --as YOU",
-                    job.id, job.tenant, job.version
-                ),
-            ),
-        ]).collect(),
+        Status::Queued => queued(job, waits),
         Status::Running if job.stop_request.is_some() => {
             vec![watch(job, "Wait. It ends Stopped once its worker, or recovery, has seen the request.")]
         }
@@ -62,28 +57,27 @@ pub(super) fn steps(job: &Job, family: &Family, theirs: &Theirs, destination: Op
         Status::OutcomeUnknown => unknown(job, family, theirs),
         Status::Completed => completed(job, family, theirs, corrected),
         Status::Failed => failed(job, family, theirs, corrected),
-        Status::Canceled | Status::Rejected | Status::Stopped => match job.replaces {
-            None => vec![create_anew()],
-            Some(_) => vec![look_at_original(job)].into_iter().chain(replace(job, family)).collect(),
-        },
+        Status::Rejected => unsent::rejected(job, family),
+        Status::Canceled | Status::Stopped => unsent::ended(job, family),
     }
 }
 
-/// What releases a destination that a person holds up.
-fn held_up(job: &Job, destination: Option<&DestinationState>) -> Option<Step> {
-    let state = destination?;
-    if !state.enabled {
-        return Some(Step::command(
-            "Enable its destination again, once what it was disabled for is done.",
-            format!("waybill partner enable {} --tenant {} --reason WHY --as YOU", job.destination, job.tenant),
-        ));
-    }
-    state.attention.as_ref().map(|_| {
-        Step::command(
-            "Mend what its destination needs attention for, and say so: its jobs are tried again.",
-            resume(job.destination, job.tenant),
-        )
-    })
+fn queued(job: &Job, waits: &Waits<'_>) -> Vec<Step> {
+    let at_once = waits.scheduled.map(|_| {
+        edit(job, "--no-not-before", "Let it start as soon as policy allows. The version of its terms rises.")
+    });
+    at_once
+        .into_iter()
+        .chain(held_up(job, waits.destination))
+        .chain([
+            cancel(job, "Cancel it. It ends Canceled unless a worker claims it first; the answer says which."),
+            edit(
+                job,
+                "--scope NAME=VALUE",
+                "Edit its terms. The version rises, policy looks again, and a worker that saw the old terms cannot claim it.",
+            ),
+        ])
+        .collect()
 }
 
 /// What the partner said against a delivery.
@@ -96,13 +90,11 @@ fn against(theirs: &Theirs) -> Option<&Word> {
 fn refused(job: &Job, family: &Family, theirs: &Theirs, mend: Step) -> Vec<Step> {
     let lies = theirs.lies.map(|lies| format!(" {}", lies.sentence())).unwrap_or_default();
     let gone = theirs.lies.is_some_and(|lies| lies.what == What::Nothing);
-    let mut steps = vec![Step::command(
+    let mut steps = vec![create(
+        job,
+        "",
         &format!(
             "The partner refused it.{lies} Correct the data, and create a new job: a delivery of its own, with its own key, under another name."
-        ),
-        format!(
-            "waybill job create --tenant {} --destination {} --scope NAME=VALUE --as YOU",
-            job.tenant, job.destination
         ),
     )];
     let original = family.original(job);
@@ -152,12 +144,16 @@ fn unknown(job: &Job, family: &Family, theirs: &Theirs) -> Vec<Step> {
             "The partner answered that it {}: ask what they have under the name. Do not send it by other means meanwhile: that could deliver it twice.",
             word.says.verb()
         ))],
-        None => vec![Step::elsewhere(
-            "Ask the partner whether the file is there. Do not send it by other means meanwhile: that could deliver it twice.",
-        )],
+        None => match &theirs.triggers {
+            Some(triggers) => without_trigger(job, family, theirs.answer.as_ref(), triggers),
+            None => vec![Step::elsewhere(
+                "Ask the partner whether the file is there. Do not send it by other means meanwhile: that could deliver it twice.",
+            )],
+        },
     };
     // Without the fence the store takes no completion from a person: a file found then is somebody else's.
-    if job.publish_intended_at.is_some() {
+    let offered = |step: &Step| step.command.as_deref().is_some_and(|command| command.contains("--outcome completed"));
+    if job.publish_intended_at.is_some() && !steps.iter().any(offered) {
         steps.push(reconcile(
             job,
             "completed",
@@ -171,6 +167,34 @@ fn unknown(job: &Job, family: &Family, theirs: &Theirs) -> Vec<Step> {
     ));
     steps.extend(replace(job, family));
     steps
+}
+
+/// What can be done first where only the trigger keeps the outcome open. The partner's word counts for this job where no other one of
+/// its key can have been meant.
+fn without_trigger(job: &Job, family: &Family, answer: Option<&Word>, triggers: &Unconfirmed) -> Vec<Step> {
+    let called = triggers.called();
+    let by_hand = "have them take the file without it, or put that one there yourself, by your own means and as agreed with \
+                   them; no host puts it later. Then record what they have.";
+    match answer.filter(|_| family.key(job).publishes <= 1) {
+        Some(word) => vec![
+            reconcile(
+                job,
+                "completed",
+                &format!(
+                    "The partner accepted it {}: record on that word that it has the file. It ends Completed, in your name, once and for good.",
+                    word.source()
+                ),
+            ),
+            Step::elsewhere(&format!("Only if they still wait for the {called}: {by_hand}")),
+        ],
+        None => vec![
+            Step::elsewhere(&format!(
+                "Ask the partner whether the file is there, and the {called}, on which they act. Do not send the file by other means \
+                 meanwhile: that could deliver it twice."
+            )),
+            Step::elsewhere(&format!("If they have the file without the {called}: {by_hand}")),
+        ],
+    }
 }
 
 fn completed(job: &Job, family: &Family, theirs: &Theirs, corrected: bool) -> Vec<Step> {
@@ -224,7 +248,7 @@ fn failed(job: &Job, family: &Family, theirs: &Theirs, corrected: bool) -> Vec<S
                 "Find out with the partner whose file has the name. Delete nothing: it may be the delivery.",
             )]
         }
-        Some(FailureReason::OriginalDelivered) => vec![look_at_original(job), create_anew()],
+        Some(FailureReason::OriginalDelivered) => vec![look_at_original(job), create_anew(job)],
     });
     steps.extend(replace(job, family));
     let may_be_ours = match job.failure_reason {
@@ -234,7 +258,10 @@ fn failed(job: &Job, family: &Family, theirs: &Theirs, corrected: bool) -> Vec<S
         }
     };
     if job.replaces.is_none() && !may_be_ours {
-        steps.push(create_anew());
+        steps.push(match job.failure_reason {
+            Some(FailureReason::BuildFailed) => with_another_scope(job),
+            Some(_) | None => create_anew(job),
+        });
     }
     let another_counts =
         job.replaces.and_then(|original| family.holder(original)).is_some_and(|holder| holder.id != job.id);
@@ -278,11 +305,27 @@ fn replace(job: &Job, family: &Family) -> Option<Step> {
     if let Some(lies) = family.lies(original).filter(|lies| lies.may_be_ours()) {
         return Some(once_more(
             original,
-            &format!("Deliver the same key once more, by a job of its own. {}", in_the_way(lies)),
+            &format!("Deliver the same key once more, by a job of its own.{} {}", same_scope(job), in_the_way(lies)),
         ));
     }
     let command = format!("waybill job replace {} --tenant {} --reason WHY --as YOU", original.id, original.tenant);
-    Some(Step::command(replacing(original), command))
+    Some(Step::command(&format!("{}{}", replacing(original), same_scope(job)), command))
+}
+
+/// What a replacement of a job comes to whose build failed.
+const fn same_scope(job: &Job) -> &'static str {
+    match job.failure_reason {
+        Some(FailureReason::BuildFailed) => {
+            " A replacement has the same scope: where that is what the build failed for, it fails again."
+        }
+        Some(
+            FailureReason::AttemptsExhausted
+            | FailureReason::NotDelivered
+            | FailureReason::FinalNameOccupied
+            | FailureReason::OriginalDelivered,
+        )
+        | None => "",
+    }
 }
 
 /// What a replacement comes to while a file that may be the original's has the name.
@@ -343,59 +386,6 @@ const fn replacing(original: &Job) -> &'static str {
     }
 }
 
-fn cancel(job: &Job, means: &str) -> Step {
-    Step::command(means, format!("waybill job cancel {} --tenant {} --reason WHY --as YOU", job.id, job.tenant))
-}
-
-fn watch(job: &Job, means: &str) -> Step {
-    Step::command(means, format!("waybill job watch {} --tenant {}", job.id, job.tenant))
-}
-
-fn reconcile(job: &Job, outcome: &str, means: &str) -> Step {
-    Step::command(
-        means,
-        format!(
-            "waybill job reconcile {} --tenant {} --attempt {} --outcome {outcome} --reason WHY --evidence WHERE --as YOU",
-            job.id,
-            job.tenant,
-            attempt(job)
-        ),
-    )
-}
-
-fn correct(job: &Job, edge: &str, means: &str) -> Step {
-    Step::command(
-        means,
-        format!(
-            "waybill job correct {} --tenant {} --attempt {} {edge} --reason WHY --evidence WHERE --as YOU",
-            job.id,
-            job.tenant,
-            attempt(job)
-        ),
-    )
-}
-
-fn attempt(job: &Job) -> String {
-    job.attempt.map_or_else(|| "ATTEMPT".to_owned(), |attempt| attempt.to_string())
-}
-
-fn explain(job: Uuid, tenant: Uuid) -> String {
-    format!("waybill job explain {job} --tenant {tenant}")
-}
-
-fn look_at_original(job: &Job) -> Step {
-    Step::command(
-        "Look at the original, which this job was to replace, and settle its record.",
-        explain(job.replaces.unwrap_or(job.id), job.tenant),
-    )
-}
-
-fn create_anew() -> Step {
-    Step::elsewhere(
-        "If the export is still wanted, create a new job: a delivery of its own, with its own key (waybill job create --help).",
-    )
-}
-
 fn settled_outside() -> Step {
     Step::elsewhere(
         "The record was corrected once, and only once can it be: what contradicts it now is settled outside the job.",
@@ -404,6 +394,8 @@ fn settled_outside() -> Step {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
     use crate::cli::explain::said::tests::job;
 
@@ -413,7 +405,7 @@ mod tests {
 
     fn commands(job: &Job, family: &[&Job]) -> Vec<String> {
         let family = Family::of(family.iter().map(|job| (*job).clone()).collect());
-        steps(job, &family, &Theirs::default(), None).into_iter().filter_map(|step| step.command).collect()
+        steps(job, &family, &Theirs::default(), &Waits::default()).into_iter().filter_map(|step| step.command).collect()
     }
 
     #[test]

@@ -5,11 +5,12 @@
 
 use super::family::{Beside, Key, concludes};
 use super::theirs::{Lies, Says, Theirs, Word};
-use super::words::{at, bounded, period, sentence};
-use crate::cli::words::{counted, resume};
+use super::trigger::Unconfirmed;
+use super::waits::Waits;
+use super::words::{at, bounded, period, sentence, stopped};
 use crate::job::model::Job;
 use crate::job::status::{CancellationOutcome, FailureReason, Status};
-use crate::store::{AttemptEvent, DestinationState};
+use crate::store::AttemptEvent;
 
 /// Most letters of a person's words.
 const WORDS: usize = 400;
@@ -50,13 +51,9 @@ pub(in crate::cli) fn cancellation(outcome: CancellationOutcome, found: Status) 
 
 /// Where the job stands, with what the partner said of it; what they say against the record comes first. `because` is the
 /// reason that the last conclusion gave.
-pub(in crate::cli) fn stands(
-    job: &Job,
-    because: Option<&str>,
-    destination: Option<&DestinationState>,
-    theirs: &Theirs,
-) -> String {
-    let recorded = recorded(job, because, destination);
+pub(super) fn stands(job: &Job, because: Option<&str>, waits: &Waits<'_>, theirs: &Theirs) -> String {
+    let triggers = theirs.triggers.as_ref().map(Unconfirmed::sentences).filter(|said| !said.is_empty());
+    let recorded = recorded(job, because, waits) + &triggers.map(|said| format!(" {said}")).unwrap_or_default();
     let lies = theirs.lies.map(|lies| format!(" {}", lies.sentence())).unwrap_or_default();
     match (&theirs.answer, theirs.awaited) {
         (Some(word), _) if word.contradicts_the_record => {
@@ -76,10 +73,10 @@ pub(in crate::cli) fn stands(
 }
 
 /// The same by the record alone.
-fn recorded(job: &Job, because: Option<&str>, destination: Option<&DestinationState>) -> String {
+fn recorded(job: &Job, because: Option<&str>, waits: &Waits<'_>) -> String {
     let fenced = job.publish_intended_at.is_some();
     match job.status {
-        Status::Queued => waits_for(job, destination),
+        Status::Queued => waits.sentence(job),
         Status::Running if job.stop_request.is_some() => {
             "its file is being prepared, and a stop request is recorded: it will not be delivered.".to_owned()
         }
@@ -92,14 +89,11 @@ fn recorded(job: &Job, because: Option<&str>, destination: Option<&DestinationSt
                 .to_owned()
         }
         Status::Canceled => "it was canceled while queued; nothing was built or sent.".to_owned(),
-        Status::Rejected => format!(
-            "policy rejected it: {}",
-            job.rejection
-                .as_ref()
-                .and_then(|rejection| rejection.get("sentence"))
-                .and_then(|text| text.as_str())
-                .unwrap_or("no reason is recorded")
-        ),
+        Status::Rejected => {
+            let said = job.rejection.as_ref().and_then(|rejection| rejection.get("sentence"));
+            let said = said.and_then(|text| text.as_str()).unwrap_or("no reason is recorded");
+            format!("policy rejected it: {}", stopped(&bounded(said, WORDS)))
+        }
         Status::Stopped => "it was stopped before delivery was authorized; nothing was sent.".to_owned(),
         Status::Completed => {
             format!("it is recorded as delivered. {}", because.unwrap_or("No reason was recorded with it."))
@@ -137,33 +131,6 @@ fn failed(reason: Option<FailureReason>, authorized: bool, because: Option<&str>
     }
 }
 
-/// What a queued job waits for, as far as it is on record.
-fn waits_for(job: &Job, destination: Option<&DestinationState>) -> String {
-    let scheduled = job.not_before.map(|time| format!(" It does not start before {}.", at(time))).unwrap_or_default();
-    let waits = match destination {
-        None => "it waits for a host that serves its destination.".to_owned(),
-        Some(state) if !state.enabled => format!("it waits: the destination {} is disabled.", state.name),
-        Some(DestinationState { attention: Some(attention), name, .. }) => {
-            format!(
-                "it waits: the destination {name} needs attention since {}: {}. Once that is mended: {}",
-                at(attention.since),
-                bounded(&attention.why, WORDS).trim_end_matches('.'),
-                resume(job.destination, job.tenant)
-            )
-        }
-        Some(DestinationState { pause: Some(pause), name, .. }) => format!(
-            "it waits: the destination {name} could not be reached {} in a row; it is tried again in {} s.",
-            counted(pause.failures, "time"),
-            pause.left.as_secs()
-        ),
-        Some(state) => format!(
-            "it waits to be claimed by a host that has the bundle of {}; `waybill partner list` beside a host shows what is there.",
-            state.partner
-        ),
-    };
-    waits + &scheduled
-}
-
 /// The reason that the last conclusion gave: the evidence's, or a named person's.
 pub(in crate::cli) fn because(events: &[AttemptEvent]) -> Option<String> {
     let last = events.iter().rev().find(|event| concludes(event.kind))?;
@@ -171,12 +138,15 @@ pub(in crate::cli) fn because(events: &[AttemptEvent]) -> Option<String> {
     let text = |name: &str| detail.get(name).and_then(|value| value.as_str()).map(|text| bounded(text, WORDS));
     match (text("reason"), text("evidence_ref")) {
         (Some(reason), Some(evidence)) => Some(format!(
-            "{} recorded so: {}. Evidence: {evidence}.",
+            "{} recorded so: {} Evidence: {}",
             last.observed_by.as_deref().unwrap_or("A person"),
-            reason.trim_end_matches('.')
+            stopped(&reason),
+            stopped(&evidence)
         )),
         // What failed before authorization has its cause.
-        _ => grounds(detail).map(|text| bounded(text, WORDS)).or_else(|| text("cause").map(|cause| sentence(&cause))),
+        _ => grounds(detail)
+            .map(|text| stopped(&bounded(text, WORDS)))
+            .or_else(|| text("cause").map(|cause| sentence(&cause))),
     }
 }
 
@@ -217,8 +187,9 @@ pub(super) fn to_the_partner(job: &Job, key: Key, theirs: &Theirs) -> String {
         .map_or_else(|| format!("The delivery {}", job.delivery_key), |file| bounded(&file.name, WORDS));
     let own = if key.overtaken { Own::NotDelivered } else { own(job) };
     if let Some(says) = theirs.answer.as_ref().and_then(|word| answered(&own, key, word, theirs.lies)) {
-        return format!("\"{it} {says}\"");
+        return format!("\"{it} {says}{}\"", trigger(theirs, key));
     }
+    let trigger = trigger(theirs, key);
     let says = match (own, key.beside) {
         (Own::Delivered | Own::OriginalDelivered, Beside::MayHave | Beside::Delivered)
         | (Own::UnderWay | Own::MayHave, Beside::Delivered | Beside::Found)
@@ -257,7 +228,20 @@ pub(super) fn to_the_partner(job: &Job, key: Key, theirs: &Theirs) -> String {
         Some(awaited) => format!(" We await your answer until {}.", at(awaited.until)),
         None => String::new(),
     };
-    format!("\"{it} {says}{awaited}\"")
+    format!("\"{it} {says}{trigger}{awaited}\"")
+}
+
+/// What is said of a trigger that is not confirmed, while nothing else shows that the file was delivered.
+fn trigger(theirs: &Theirs, key: Key) -> String {
+    let Some(triggers) = &theirs.triggers else { return String::new() };
+    let asks = match (key.beside, theirs.answer.as_ref().map(|word| word.says)) {
+        (Beside::Delivered | Beside::Found, _) | (_, Some(Says::Refused | Says::Duplicate | Says::OtherContent)) => {
+            return String::new();
+        }
+        (_, Some(Says::Accepted)) => ".",
+        (_, None) => ": please look whether you have that, too.",
+    };
+    format!(" We could not confirm its {}{asks}", triggers.called())
 }
 
 /// What may be said where they answered. None where their answer is of a delivery that another one has followed.

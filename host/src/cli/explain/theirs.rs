@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 use time::OffsetDateTime;
 
+use super::trigger::Unconfirmed;
 use super::words::{at, bounded, period};
 use crate::job::contract::Contract;
 use crate::job::evidence::{Acknowledged, Evidence};
@@ -26,6 +27,8 @@ pub(in crate::cli) struct Theirs {
     pub answer: Option<Word>,
     pub lies: Option<Lies>,
     pub awaited: Option<Awaited>,
+    /// Why the outcome is not known, where that is a trigger file.
+    pub triggers: Option<Unconfirmed>,
 }
 
 /// What the partner said of a delivery, in weight's order.
@@ -237,7 +240,7 @@ pub(super) fn contract(job: &Job, events: &[AttemptEvent]) -> Option<Contract> {
 }
 
 /// The document of an event, where this version can read it.
-fn evidence(event: &AttemptEvent) -> Option<Evidence> {
+pub(super) fn evidence(event: &AttemptEvent) -> Option<Evidence> {
     match event.kind {
         EventKind::DeliveryEvidence => serde_json::from_value(event.detail.clone()?).ok(),
         EventKind::Claimed

@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 
 use super::evidence::{form_in_words, of_document};
 use super::said::{cancellation, grounds};
-use super::words::{at, bounded, short};
+use super::words::{at, bounded, short, stopped};
 use crate::job::model::Job;
 use crate::job::status::EventKind;
 use crate::store::{AttemptEvent, RecordedCancellation, RecordedEdit};
@@ -86,13 +86,13 @@ fn created(job: &Job) -> String {
     let Some(original) = job.replaces else {
         return format!("{by} created it with the delivery key {}.", job.delivery_key);
     };
-    let reason = bounded(job.replacement_reason.as_deref().unwrap_or_default(), WORDS);
+    let reason = stopped(&bounded(job.replacement_reason.as_deref().unwrap_or_default(), WORDS));
     let overwrite = job.overwrite_agreement_ref.as_deref().map_or_else(
         || " It overwrites nothing.".to_owned(),
-        |agreement| format!(" It may overwrite, as agreed in {}.", bounded(agreement, WORDS)),
+        |agreement| format!(" It may overwrite, as agreed in {}", stopped(&bounded(agreement, WORDS))),
     );
     format!(
-        "{by} created it to replace job {original}, with the same delivery key {}: {reason}.{overwrite}",
+        "{by} created it to replace job {original}, with the same delivery key {}: {reason}{overwrite}",
         job.delivery_key
     )
 }
@@ -118,7 +118,7 @@ fn of_event(event: &AttemptEvent) -> String {
         let text = detail.and_then(|detail| detail.pointer(pointer)).and_then(|value| value.as_str());
         bounded(text.unwrap_or_default(), WORDS)
     };
-    let grounds = bounded(detail.and_then(grounds).unwrap_or_default(), WORDS);
+    let grounds = stopped(&bounded(detail.and_then(grounds).unwrap_or_default(), WORDS));
     let worker = event.worker.as_deref().unwrap_or("a worker");
     let observer = event.observed_by.as_deref().unwrap_or("somebody");
     match event.kind {
@@ -143,7 +143,9 @@ fn of_event(event: &AttemptEvent) -> String {
             let during = if during.is_empty() { String::new() } else { format!(" while {during}") };
             format!("It was stopped{during}, on the recorded request. Nothing was sent.")
         }
-        EventKind::Failed => format!("It failed before anything was sent ({}): {}", text("/reason"), text("/cause")),
+        EventKind::Failed => {
+            format!("It failed before anything was sent ({}): {}", text("/reason"), stopped(&text("/cause")))
+        }
         EventKind::Finished => {
             let reason = text("/reason");
             let outcome =
@@ -153,7 +155,7 @@ fn of_event(event: &AttemptEvent) -> String {
         EventKind::ReleasedByWorker => {
             let seconds = detail.and_then(|detail| detail.get("backoff_seconds")).and_then(serde_json::Value::as_u64);
             let later = seconds.map(|seconds| format!(" It is woken again {seconds} s later.")).unwrap_or_default();
-            format!("The worker handed it back, with nothing sent: {}.{later}", text("/why").trim_end_matches('.'))
+            format!("The worker handed it back, with nothing sent: {}{later}", stopped(&text("/why")))
         }
         EventKind::RequeuedByRecovery => {
             "Its worker's lease ran out before anything was authorized; recovery put it back into the queue.".to_owned()
@@ -186,7 +188,7 @@ fn settled(observer: &str, act: &str, grounds: &str, text: &impl Fn(&str) -> Str
     if evidence.is_empty() {
         ended(said, grounds)
     } else {
-        format!("{said} Reason: {}. Evidence: {evidence}.", reason.trim_end_matches('.'))
+        format!("{said} Reason: {} Evidence: {}", stopped(&reason), stopped(&evidence))
     }
 }
 

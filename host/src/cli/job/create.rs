@@ -7,12 +7,12 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::arguments::{pair, timestamp};
-use crate::cli::Ended;
 use crate::cli::destination::{named, not_found};
 use crate::cli::output::Output;
 use crate::cli::words::words;
+use crate::cli::{Ended, explain};
 use crate::job::names::check_delivery_key;
-use crate::store::{self, CreatedOnce, Creation, KeyedCreation, NewJob};
+use crate::store::{self, CreatedOnce, Creation, JobFilter, KeyedCreation, NewJob};
 
 /// How long a request waits for one with the same key that is still in flight.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -104,16 +104,37 @@ impl Create {
         };
         match created {
             Creation::Created => told(*output, self.tenant, id, &delivery_key),
-            Creation::KeyTaken => {
-                let sentence = format!(
-                    "the tenant has a delivery with the key {delivery_key:?} already; nothing was created. Use another key, or look at the job that has it: waybill job list --tenant {}",
-                    self.tenant
-                );
-                refused(*output, Ended::Refused, "KeyTaken", &sentence)
-            }
+            Creation::KeyTaken => key_taken(pool, *output, self.tenant, &delivery_key).await,
             Creation::NoSuchDestination => refused(*output, Ended::NotFound, "NoSuchDestination", &none()),
         }
     }
+}
+
+/// Nothing was created; which job has the key.
+async fn key_taken(pool: &store::Pool, output: Output, tenant: Uuid, key: &str) -> anyhow::Result<Ended> {
+    let filter = JobFilter { delivery_key: Some(key.to_owned()), ..JobFilter::default() };
+    let jobs = store::list_jobs(pool, tenant, &filter, None, store::LARGEST_PAGE).await?.jobs;
+    let holder = jobs.iter().find(|job| job.replaces.is_none());
+    let (by, look) = holder.map_or_else(
+        || (String::new(), format!("waybill job list --tenant {tenant} --key {key:?}")),
+        |job| {
+            let state = explain::state(job.status, job.failure_reason);
+            (
+                format!(", by the job {}, which is {state}", job.id),
+                format!("waybill job show {} --tenant {tenant}", job.id),
+            )
+        },
+    );
+    let sentence = format!(
+        "the tenant has a delivery with the key {key:?} already{by}; nothing was created. Use another key, or look at that job: {look}"
+    );
+    let mut document = serde_json::json!({ "outcome": "KeyTaken", "sentence": sentence });
+    if let (Some(job), Some(members)) = (holder, document.as_object_mut()) {
+        members.insert("job".to_owned(), serde_json::json!(job.id));
+        members.insert("status".to_owned(), job.status.as_str().into());
+    }
+    output.answer(&document, || format!("KeyTaken: {sentence}"))?;
+    Ok(Ended::Refused)
 }
 
 /// Nothing was created; why, and what to do next.

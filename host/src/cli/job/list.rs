@@ -23,6 +23,9 @@ pub(in crate::cli) struct List {
     /// Only jobs of this destination: its id, or its name.
     #[arg(long)]
     destination: Option<String>,
+    /// Only jobs of this delivery key: the original and its replacements.
+    #[arg(long)]
+    key: Option<String>,
     /// At most so many.
     #[arg(long, default_value_t = 50)]
     limit: u16,
@@ -42,7 +45,7 @@ impl List {
                 Some(id)
             }
         };
-        let filter = JobFilter { statuses: self.status, destination, ..JobFilter::default() };
+        let filter = JobFilter { statuses: self.status, destination, delivery_key: self.key, ..JobFilter::default() };
         let page = store::list_jobs(pool, self.tenant, &filter, None, self.limit).await?;
         let mut rows = Vec::new();
         for job in &page.jobs {

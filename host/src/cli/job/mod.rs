@@ -28,12 +28,13 @@ pub(super) enum JobCommand {
         after_help = "Example:\n  waybill job create --tenant 6f1… --destination 0b2… --scope region=emea --as ada@example.com\n  \
 waybill job create --tenant 6f1… --destination 0b2… --scope region=emea --as ada@example.com --idempotency-key order-4711\n\n\
 With --idempotency-key the same command sent twice makes one job and prints the same job.\n\n\
-Exit code 0: created; 3: there is no such destination; 4: the delivery key is taken, or the idempotency key was used for another\n\
+Exit code 0: created; 3: there is no such destination; 4: the delivery key is taken (the answer names the job that has it), or the idempotency key was used for another\n\
 request; 5: a request with one of them is still in flight, send it again."
     )]
     Create(create::Create),
     /// List a tenant's jobs, newest first.
-    #[command(after_help = "Example:\n  waybill job list --tenant 6f1… --status OutcomeUnknown --status Failed\n\n\
+    #[command(after_help = "Example:\n  waybill job list --tenant 6f1… --status OutcomeUnknown --status Failed\n  \
+waybill job list --tenant 6f1… --key spring-4711\n\n\
 Exit code 0: listed, also where there is none; 3: there is no such destination.")]
     List(list::List),
     /// Show one job as its row stands.

@@ -107,7 +107,9 @@ impl Replace {
     fn created(&self, output: Output, job: &Job, original: Uuid, id: Uuid, open: &[OpenAttempt]) -> anyhow::Result<()> {
         let key = &job.delivery_key;
         let overwrites = match &self.overwrite_agreement {
-            Some(agreement) => format!("It may overwrite a file under the final name, as agreed in {agreement}."),
+            Some(agreement) => {
+                format!("It may overwrite a file under the final name, as agreed in {}", explain::stopped(agreement))
+            }
             None => "It overwrites nothing: a file under the final name that is not the original's ends it as Failed/FinalNameOccupied.".to_owned(),
         };
         let sentence = format!(

@@ -46,6 +46,9 @@ impl One {
                 format!("attempts      {}", shown.attempts),
                 format!("created       {} by {}", shown.created_at, shown.created_by),
             ];
+            if let Some(not_before) = &shown.not_before {
+                lines.push(format!("not before    {not_before}"));
+            }
             if let (Some(file), Some(bytes), Some(sha256)) = (&shown.file, shown.bytes, &shown.sha256) {
                 lines.push(format!("file          {file}, {bytes} bytes, SHA-256 {sha256}"));
             }
@@ -83,6 +86,9 @@ pub(super) struct Shown {
     pub delivery_key: String,
     destination: Uuid,
     version: i32,
+    /// Its own time, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_before: Option<String>,
     attempts: i32,
     pub file: Option<String>,
     pub bytes: Option<u64>,
@@ -108,6 +114,7 @@ impl Shown {
             delivery_key: job.delivery_key.clone(),
             destination: job.destination,
             version: job.version,
+            not_before: job.not_before.map(explain::at),
             attempts: job.attempt_count,
             file: job.expected.as_ref().map(|file| file.name.clone()),
             bytes: job.expected.as_ref().map(|file| file.bytes),

@@ -175,6 +175,19 @@ fn clm_05_another_tenants_destination_looks_like_a_missing_one() {
 }
 
 #[test]
+fn clm_05_a_rejection_asks_for_no_edit_of_a_job_that_has_ended_by_it() {
+    everywhere(|point, decision| {
+        if let Decision::Reject(rejection) = decision {
+            assert!(!rejection.sentence.contains("edit"), "{point:?}: {}", rejection.sentence);
+        }
+    });
+    let Decision::Reject(rejection) = decide(Point { scope: Scope::Forbidden, ..BEST }) else {
+        panic!("it is rejected");
+    };
+    assert!(rejection.sentence.contains("\"everything\"; its rules allow only \"segment\"."), "{}", rejection.sentence);
+}
+
+#[test]
 fn clm_06_what_waiting_or_a_person_can_mend_is_later_with_a_delay() {
     everywhere(|point, decision| {
         if let Decision::Later { after, .. } = &decision {

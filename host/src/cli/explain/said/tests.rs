@@ -27,7 +27,7 @@ fn answer(job: &Job, says: Says) -> Theirs {
     let word =
         Word { says, file: "ANSWER".to_owned(), seen_at: "THEN".to_owned(), contradicts_the_record: contradicts };
     let lies = Lies { what: What::Ours, seen_at: OffsetDateTime::UNIX_EPOCH };
-    Theirs { answer: Some(word), lies: Some(lies), awaited: None }
+    Theirs { answer: Some(word), lies: Some(lies), ..Theirs::default() }
 }
 
 pub(in crate::cli::explain) fn job(
@@ -69,7 +69,7 @@ pub(in crate::cli::explain) fn job(
 }
 
 fn write_steps(page: &mut String, job: &Job, theirs: &Theirs) {
-    for step in steps(job, &Family::default(), theirs, None) {
+    for step in steps(job, &Family::default(), theirs, &Waits::default()) {
         writeln!(page, "  - {}", step.means).unwrap();
         if let Some(command) = step.command {
             writeln!(page, "      {command}").unwrap();
@@ -122,7 +122,8 @@ fn states() -> Vec<(Job, String)> {
 fn can_08_every_state_has_the_sentences_and_steps_of_the_golden_page() {
     let mut page = String::new();
     for (job, name) in states() {
-        writeln!(page, "{name}\n  stands: {}", stands(&job, Some("BECAUSE."), None, &Theirs::default())).unwrap();
+        writeln!(page, "{name}\n  stands: {}", stands(&job, Some("BECAUSE."), &Waits::default(), &Theirs::default()))
+            .unwrap();
         for beside in BESIDE {
             let said = to_the_partner(&job, key(beside, 1), &Theirs::default());
             writeln!(page, "  partner, beside {beside:?}: {said}").unwrap();
@@ -140,10 +141,18 @@ fn can_08_every_state_has_the_sentences_and_steps_of_the_golden_page() {
         for says in [Says::Accepted, Says::OtherContent, Says::Duplicate, Says::Refused] {
             let theirs = answer(&job, says);
             writeln!(page, "{name}, the partner {}", says.verb()).unwrap();
-            writeln!(page, "  stands: {}", stands(&job, Some("BECAUSE."), None, &theirs)).unwrap();
+            writeln!(page, "  stands: {}", stands(&job, Some("BECAUSE."), &Waits::default(), &theirs)).unwrap();
             writeln!(page, "  partner: {}", to_the_partner(&job, key(Beside::Nothing, 1), &theirs)).unwrap();
             write_steps(&mut page, &job, &theirs);
         }
+    }
+    let open = job(Status::OutcomeUnknown, None, true, true);
+    for (said, answer) in [("", None), (", the partner accepted it", answer(&open, Says::Accepted).answer)] {
+        let theirs = Theirs { answer, triggers: Some(Unconfirmed::refused("FILE.done")), ..Theirs::default() };
+        writeln!(page, "OutcomeUnknown, authorized, publish intended, without its trigger{said}").unwrap();
+        writeln!(page, "  stands: {}", stands(&open, Some("BECAUSE."), &Waits::default(), &theirs)).unwrap();
+        writeln!(page, "  partner: {}", to_the_partner(&open, key(Beside::Nothing, 1), &theirs)).unwrap();
+        write_steps(&mut page, &open, &theirs);
     }
     for outcome in CancellationOutcome::ALL {
         for found in found_with(*outcome) {
@@ -157,7 +166,7 @@ fn can_08_every_state_has_the_sentences_and_steps_of_the_golden_page() {
 fn can_08_no_sentence_says_more_than_is_known() {
     for (job, name) in states() {
         let partner = to_the_partner(&job, key(Beside::Nothing, 1), &Theirs::default());
-        let both = format!("{} {partner}", stands(&job, None, None, &Theirs::default()));
+        let both = format!("{} {partner}", stands(&job, None, &Waits::default(), &Theirs::default()));
         let left = job.delivery_authorized_at.is_some();
         if left {
             assert!(!both.contains("canceled"), "{name}: {both}");
@@ -180,12 +189,13 @@ fn can_08_no_sentence_says_more_than_is_known() {
 fn can_08_what_the_partner_says_against_the_record_comes_first() {
     let completed = job(Status::Completed, None, true, true);
     let theirs = answer(&completed, Says::Refused);
-    let said = stands(&completed, Some("The checksum is the same."), None, &theirs);
+    let said = stands(&completed, Some("The checksum is the same."), &Waits::default(), &theirs);
     assert!(said.starts_with("the partner refused it (ANSWER, seen THEN), which contradicts the record: "), "{said}");
     let said = to_the_partner(&completed, key(Beside::Nothing, 1), &theirs);
     assert!(said.contains("you refused it") && !said.contains("was delivered"), "{said}");
     let unknown = job(Status::OutcomeUnknown, None, true, true);
-    let said = stands(&unknown, Some("Name and size are not enough."), None, &answer(&unknown, Says::Refused));
+    let said =
+        stands(&unknown, Some("Name and size are not enough."), &Waits::default(), &answer(&unknown, Says::Refused));
     assert!(said.starts_with("the partner refused it") && !said.contains("are not enough"), "{said}");
 }
 
