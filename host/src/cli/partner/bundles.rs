@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::agreement::{self, Recorded};
 use crate::cli::explain;
-use crate::cli::words::{counted, resume};
+use crate::cli::words::resume;
 use crate::config::Config;
 use crate::plugin::{Destination, Examined, Manifest, examine_all};
 use crate::store::{self, DestinationState, Joining, Pool};
@@ -174,7 +174,7 @@ fn own(state: &DestinationState) -> (&'static str, Option<String>) {
             let why = &attention.why;
             ("needs attention", Some(format!("since {}: {why}", explain::at(attention.since))))
         }
-        (true, None, Some(pause)) => ("paused", Some(format!("not reached {}", counted(pause.failures, "time")))),
+        (true, None, Some(pause)) => ("paused", Some(explain::paused(pause))),
         (true, None, None) => ("ready", None),
     }
 }
