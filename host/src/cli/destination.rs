@@ -112,7 +112,7 @@ impl Resume {
         });
         output.answer(&document, || match (found.attention_why, found.was_paused) {
             (Some(why), _) => format!(
-                "Resumed; it had needed attention: {why}\nIts waiting jobs are looked at again within five minutes."
+                "Resumed; it had needed attention: {why}\nIts waiting jobs are tried again within some six minutes."
             ),
             (None, true) => {
                 "Resumed; it had been paused. Its waiting jobs are looked at again as their delays end.".to_owned()

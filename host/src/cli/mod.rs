@@ -44,9 +44,10 @@ struct Common {
     /// Print JSON for scripts.
     #[arg(long, global = true)]
     json: bool,
-    /// What to log, in the syntax of `RUST_LOG`.
-    #[arg(long, global = true, env = "WAYBILL_LOG", default_value = "info", value_name = "FILTER")]
-    log: String,
+    /// What to log, in the syntax of `RUST_LOG`: `info` unless told; errors alone of `demo` and `plugin`, where `--log guest=info`
+    /// shows what plugins say.
+    #[arg(long, global = true, env = "WAYBILL_LOG", value_name = "FILTER")]
+    log: Option<String>,
     /// Log lines as JSON, for collectors.
     #[arg(long, global = true)]
     log_json: bool,
@@ -111,8 +112,8 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(5);
 pub fn main() -> ExitCode {
     let Cli { common, command } = Cli::parse();
     // The demo and a rehearsal draw their own pictures; a log line in between would tear them, also one about a slow statement.
-    let draws = matches!(command, Command::Demo(_) | Command::Plugin(_)) && common.log == "info";
-    let filter = if draws { "error,sqlx=error" } else { &common.log };
+    let draws = matches!(command, Command::Demo(_) | Command::Plugin(_));
+    let filter = common.log.as_deref().unwrap_or(if draws { "error,sqlx=error" } else { "info" });
     telemetry::start(if common.log_json { LogFormat::Json } else { LogFormat::Text }, filter);
     let output = Output::new(common.json);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {

@@ -83,7 +83,7 @@ impl Bundle {
         };
         let guest_job = guest_job(destination, job)?;
         let state = self.state("build", destination, job).with_building(Arc::clone(&destination.source), output);
-        let bounds = Bounds { timeout: self.manifest.limits.build(), stop: Some(stop) };
+        let bounds = Bounds { timeout: self.manifest.limits.build(), limit: "build_seconds", stop: Some(stop) };
         let (mut state, rows) = run(self.store(state), bounds, |mut store| async move {
             let outcome = async {
                 let file = store.data_mut().lend(worlds::output::OutputFile)?;
@@ -109,7 +109,7 @@ impl Bundle {
         stop: &CancellationToken,
     ) -> Result<String, CallError> {
         let guest_job = guest_job(destination, job)?;
-        let bounds = Bounds { timeout: self.manifest.limits.call(), stop: Some(stop) };
+        let bounds = Bounds { timeout: self.manifest.limits.call(), limit: "call_seconds", stop: Some(stop) };
         let world = self.destination_world()?;
         let (_, name) = run(self.store(self.state("final-name", destination, job)), bounds, |mut store| async move {
             let outcome = world.final_name(&mut store, &guest_job).await;
@@ -132,7 +132,7 @@ impl Bundle {
         stop: &CancellationToken,
     ) -> Result<Listing, CallError> {
         let guest_job = guest_job(destination, job)?;
-        let bounds = Bounds { timeout: self.manifest.limits.call(), stop: Some(stop) };
+        let bounds = Bounds { timeout: self.manifest.limits.call(), limit: "call_seconds", stop: Some(stop) };
         let world = self.destination_world()?;
         let asked = final_name.to_owned();
         let state = self.state("baseline", destination, job).after(handed, reader.names());
@@ -167,7 +167,7 @@ impl Bundle {
     ) -> Result<Reported, CallError> {
         let delivery = delivery(destination, job, expected, &reader)?;
         let before = worlds::guest_listing(before);
-        let bounds = Bounds { timeout: self.manifest.limits.deliver(), stop: None };
+        let bounds = Bounds { timeout: self.manifest.limits.deliver(), limit: "deliver_seconds", stop: None };
         let world = self.destination_world()?;
         let state = self.state("deliver", destination, job).after(handed, reader.names());
         let (state, receipt) = run(self.store(state), bounds, |mut store| async move {
@@ -194,7 +194,7 @@ impl Bundle {
     ) -> Result<Reported, CallError> {
         let delivery = delivery(destination, job, expected, &reader)?;
         let before = before.map(worlds::guest_listing);
-        let bounds = Bounds { timeout: self.manifest.limits.call(), stop: None };
+        let bounds = Bounds { timeout: self.manifest.limits.call(), limit: "call_seconds", stop: None };
         let world = self.destination_world()?;
         let (state, observation) =
             run(self.store(self.state("observe", destination, job)), bounds, |mut store| async move {

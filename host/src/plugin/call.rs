@@ -35,8 +35,8 @@ pub enum CallError {
         /// What the guest logged last as an error (a panic's text, most often), and the trap.
         message: String,
     },
-    #[error("the plugin did not return within {seconds} s; see the [limits] of partner.toml")]
-    TimedOut { seconds: u64 },
+    #[error("the plugin did not return within {seconds} s, which is {limit} in the [limits] of partner.toml")]
+    TimedOut { seconds: u64, limit: &'static str },
     #[error("the plugin exceeded its limit of {limit}: {detail}")]
     Limit { limit: LimitKind, detail: String },
     /// The guest returned something that the contract or the manifest does not allow.
@@ -125,6 +125,8 @@ pub(super) enum HostTrap {
 /// How long a call may take, and what else may end it.
 pub(super) struct Bounds<'a> {
     pub timeout: Duration,
+    /// What the manifest calls it.
+    pub limit: &'static str,
     /// None after cutoff 2: nothing but its limits ends such a call.
     pub stop: Option<&'a CancellationToken>,
 }
@@ -167,7 +169,7 @@ where
         done = tokio::time::timeout(bounds.timeout, call(store)) => done,
     };
     let Ok((store, outcome)) = done else {
-        return Err(CallError::TimedOut { seconds: bounds.timeout.as_secs() });
+        return Err(CallError::TimedOut { seconds: bounds.timeout.as_secs(), limit: bounds.limit });
     };
     let mut state = store.into_data();
     // A file that was cut is no result, even if the guest calls it one.

@@ -90,7 +90,11 @@ impl ResourceLimiter for Consumption {
         if total > self.memory_limit_bytes {
             return Err(HostTrap::Limit {
                 limit: LimitKind::Memory,
-                detail: format!("{total} bytes were asked for and {} are allowed", self.memory_limit_bytes),
+                detail: format!(
+                    "{} MiB were asked for, and memory_mib = {} in the [limits] of partner.toml",
+                    total.div_ceil(1 << 20),
+                    self.memory_limit_bytes >> 20
+                ),
             }
             .into());
         }

@@ -76,7 +76,9 @@ pub(super) fn difference(expected: &[u8], found: &[u8]) -> String {
     let same = expected.iter().zip(found).take_while(|(one, other)| one == other).count();
     let before = expected.get(..same).unwrap_or_default();
     let line = before.split(|byte| *byte == b'\n').count();
-    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    // Of a long line the part in which they differ.
+    let start = line_start.max(same.saturating_sub(SHOWN / 2));
     let mut text = format!("at byte {same} (line {line})");
     let _ = write!(text, ": expected {}, found {}", shown(expected, start), shown(found, start));
     text
@@ -100,6 +102,10 @@ mod tests {
         let told = difference(b"a;b\n1;2\n3;4\n", b"a;b\n1;2\n3;5\n");
         assert_eq!(told, "at byte 10 (line 3): expected \"3;4\", found \"3;5\"");
         assert!(difference(b"a\n", b"a\nb\n").ends_with("expected the end, found \"b\""));
+        let long = |end: &str| [&"x".repeat(3 * SHOWN), end].concat();
+        let told = difference(long("csv.gz").as_bytes(), long("jsonl.gz").as_bytes());
+        let same = "x".repeat(SHOWN / 2);
+        assert!(told.ends_with(&format!(": expected \"{same}csv.gz\", found \"{same}jsonl.gz\"")), "{told}");
     }
 
     #[test]

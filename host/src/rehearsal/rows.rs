@@ -43,6 +43,11 @@ impl OpenQuery for RowFiles {
             if parameters.iter().any(|(parameter, _)| parameter == TENANT) {
                 return Err(SourceError::TenantIsBound { query: query.to_owned() });
             }
+            if !self.needed.is_empty() && !self.needed.contains_key(query) {
+                let known = self.needed.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+                let known = format!("{EXAMPLE} has {known}, and is what the operator copies: add the query there");
+                return Err(SourceError::UnknownQuery { name: query.chars().take(64).collect(), known });
+            }
             let given = |needed: &&String| parameters.iter().any(|(parameter, _)| parameter == *needed);
             if let Some(missing) = self.needed.get(query).and_then(|needed| needed.iter().find(|one| !given(one))) {
                 return Err(SourceError::MissingParameter { query: query.to_owned(), parameter: missing.clone() });

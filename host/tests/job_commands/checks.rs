@@ -190,6 +190,9 @@ async fn del_05_a_missing_folder_is_named_and_answers_in_a_folder_of_the_final_n
     missing.says(4, &["NotPossible", "the folder \"in\" is not there in \"/\": have it created at the partner"]);
     server.make_directory("in")?;
     let note = "`accept_name`) lie in answers/in, because final names lie in in; for files in answers write \"answers/{final.name}.ok\"";
+    // Where the answers will lie is what must be there.
+    check(&house).await?.says(4, &["CONTRADICTS  acknowledgment: ", "(answers/in: ", note]);
+    server.make_directory("answers/in")?;
     check(&house).await?.says(0, &["Agrees", "noted        acknowledgment: ", note]);
     waybill(&house, &["partner", "show", "acme"]).await?.says(0, &["notes", note]);
 

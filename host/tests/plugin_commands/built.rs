@@ -105,6 +105,15 @@ fn plg_06_a_parameter_that_the_builder_does_not_give_is_found() -> anyhow::Resul
     bench.write("tests/one.toml", &format!("{CASE}[scope]\ncountry = 'DE'\nregion = 'north'\n"))?;
     assert_eq!(plain(&bench, &[])?.2, "", "what no query has is ignored");
 
+    bench.write("destinations.example.toml", &example("SELECT 1").replace("queries.two", "queries.others"))?;
+    let (code, _, said) = plain(&bench, &[])?;
+    let told = "there is no query named \\\"two\\\"; destinations.example.toml has others";
+    assert_eq!((code, said.contains(told)), (Some(4), true), "{said}");
+    bench.write("tests/one.toml", &CASE.replace("two = 'rows", "tow = 'rows"))?;
+    let (code, _, said) = plain(&bench, &[])?;
+    let told = "there is no query named \\\"two\\\"; the case has tow under [rows]";
+    assert_eq!((code, said.contains(told)), (Some(4), true), "{said}");
+
     bench.write("destinations.example.toml", "[[destination]\n")?;
     let output = bench.test(&[])?;
     let said = String::from_utf8(output.stderr)?;

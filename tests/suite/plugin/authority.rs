@@ -349,7 +349,7 @@ async fn plg_03_a_delivery_that_ends_badly_leaves_the_hosts_own_record() -> anyh
         let classified = if trapped {
             matches!(error, CallError::Trapped { .. })
         } else {
-            matches!(error, CallError::TimedOut { seconds: 2 })
+            matches!(error, CallError::TimedOut { seconds: 2, limit: "deliver_seconds" })
         };
         assert!(classified, "{behaviour}: {error:?}");
         assert_eq!(sending.publish.is_some(), published, "{behaviour}");
@@ -369,7 +369,7 @@ async fn plg_03_a_server_that_does_not_answer_is_bounded_and_a_stop_request_ends
     let reader = rehearsal.reader(&session, &destination)?;
     let (stop, handed) = (CancellationToken::new(), Arc::default());
     let ended = rehearsal.bundle.baseline(&destination, &job, FINAL, reader.clone(), &handed, &stop).await;
-    assert_eq!(ended, Err(CallError::TimedOut { seconds: 1 }));
+    assert_eq!(ended, Err(CallError::TimedOut { seconds: 1, limit: "call_seconds" }));
     stop.cancel();
     let ended = rehearsal.bundle.baseline(&destination, &job, FINAL, reader, &handed, &stop).await;
     assert_eq!(ended, Err(CallError::Stopped));

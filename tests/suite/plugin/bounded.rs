@@ -29,7 +29,7 @@ fn is_limit(error: &CallError, kind: LimitKind) -> bool {
 #[tokio::test(flavor = "current_thread")]
 async fn plg_03_each_misbehaving_build_is_bounded_classified_and_costs_nothing_else() -> anyhow::Result<()> {
     let cases: &[(&[(&str, &str)], Check)] = &[
-        (&[("behaviour", "loop")], |error| matches!(error, CallError::TimedOut { seconds: 1 })),
+        (&[("behaviour", "loop")], |error| matches!(error, CallError::TimedOut { seconds: 1, limit: "build_seconds" })),
         (&[("behaviour", "allocate")], |error| is_limit(error, LimitKind::Memory)),
         (&[("behaviour", "output")], |error| is_limit(error, LimitKind::Output)),
         // Which of its two stacks a guest exhausts first depends on its frames.
@@ -131,7 +131,7 @@ async fn plg_03_a_host_call_that_does_not_return_is_bounded() -> anyhow::Result<
     let bundle = partners.misbehaving().await?;
     let waiting = destination(&bundle, &[], Silent);
     let ended = partners.build(&bundle, &waiting).await;
-    assert_eq!(ended.map(|built| built.rows), Err(CallError::TimedOut { seconds: 1 }));
+    assert_eq!(ended.map(|built| built.rows), Err(CallError::TimedOut { seconds: 1, limit: "build_seconds" }));
     Ok(())
 }
 

@@ -212,7 +212,7 @@ fn apart(
     let differ = store::differ(&state.digests, &own);
     Ok(if in_database < revision {
         let why = format!(
-            "revision {in_database} is in force; no host has taken revision {revision} in, and its log says why"
+            "revision {in_database} is in force; no host has taken revision {revision} in yet: one that runs compiles it first, or its log says why it refuses it"
         );
         Some(("older version serves", why))
     } else if in_database > revision {

@@ -108,7 +108,7 @@ fn occupied(directory: &Path) -> anyhow::Result<Option<String>> {
     let shown = directory.display();
     match std::fs::read_dir(directory) {
         Ok(mut entries) => Ok(entries.next().is_some().then(|| {
-            format!("{shown} is not empty; name a directory that is not there yet, and nothing is ever overwritten")
+            format!("{shown} is not empty; name a directory that is empty or not there yet, since nothing is ever overwritten")
         })),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Ok(Some(format!("{shown} is a file"))),
