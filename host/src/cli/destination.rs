@@ -108,16 +108,17 @@ impl Resume {
         let waited = found.attention_why.is_some() || found.was_paused;
         let document = serde_json::json!({
             "destination": destination, "outcome": if waited { "Resumed" } else { "WasReady" },
-            "attention_why": found.attention_why, "was_paused": found.was_paused,
+            "attention_why": found.attention_why, "was_paused": found.was_paused, "woken": found.woken,
         });
+        let woken = match found.woken {
+            0 => "No job waits for it.".to_owned(),
+            1 => "The job that waits for it is tried now.".to_owned(),
+            several => format!("{several} jobs that wait for it are tried now."),
+        };
         output.answer(&document, || match (found.attention_why, found.was_paused) {
-            (Some(why), _) => format!(
-                "Resumed; it had needed attention: {why}\nIts waiting jobs are tried again within some six minutes."
-            ),
-            (None, true) => {
-                "Resumed; it had been paused. Its waiting jobs are looked at again as their delays end.".to_owned()
-            }
-            (None, false) => "Nothing had held it up.".to_owned(),
+            (Some(why), _) => format!("Resumed; it had needed attention: {why}\n{woken}"),
+            (None, true) => format!("Resumed; it had been paused. {woken}"),
+            (None, false) => format!("Nothing had held it up. {woken}"),
         })?;
         Ok(Ended::Done)
     }

@@ -229,7 +229,7 @@ fn without_values(message: &str) -> String {
 }
 
 /// Adds what to do to serde's words for the two mistakes that people make most.
-fn with_fix(message: &str) -> String {
+pub fn with_fix(message: &str) -> String {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if message.starts_with("unknown field") {
         let Some((unknown, known)) = quoted.split_first() else { return message.to_owned() };

@@ -51,7 +51,7 @@ pub use bundle::{Built, Bundle};
 pub use call::{CallError, FailureKind, LimitKind};
 pub use component::{ContractVersion, World, check_component};
 pub use destinations::Destination;
-pub use document::{DocumentError, edits};
+pub use document::{DocumentError, edits, with_fix};
 pub use error::{BundleError, BundleFault, PluginError};
 pub use examine::{Examined, ExaminedComponent, examine, examine_all};
 pub use limits::Limits;

@@ -54,7 +54,7 @@ use toml::Spanned;
 use super::filled::Filled;
 use crate::job::status::FailureReason;
 use crate::job::verdict::Conclusion;
-use crate::plugin::{Manifest, Part};
+use crate::plugin::{Manifest, Part, with_fix};
 use crate::source::FileRows;
 
 /// A case, read and checked.
@@ -254,7 +254,7 @@ fn read(tests: &Path, path: &Path) -> Result<Case, CaseFault> {
     let fault = |offset: usize, what: String| CaseFault { file: file.clone(), line: line_at(&text, offset), what };
     let written: Written = toml::from_str(&text).map_err(|error| {
         let message = error.message().lines().map(str::trim).collect::<Vec<_>>().join(", ");
-        fault(error.span().map_or(0, |span| span.start), message)
+        fault(error.span().map_or(0, |span| span.start), with_fix(&message))
     })?;
     let created_at = match &written.created_at {
         None => CREATED_AT,
@@ -407,11 +407,17 @@ mod tests {
     #[test]
     fn plg_06_each_fault_of_a_case_is_told_with_file_and_line() {
         for (text, told) in [
-            ("key = 'K'\nfinalname = 'x'", "tests/one.toml line 2: unknown field `finalname`"),
-            ("[scope]\na = 1", "tests/one.toml line 1: missing field `key`"),
+            (
+                "key = 'K'\nfinalname = 'x'",
+                "tests/one.toml line 2: the key `finalname` is not known here; did you mean `final_name`?",
+            ),
+            ("[scope]\na = 1", "tests/one.toml line 1: the key `key` is missing here; add it"),
             ("key = 'K'\ncreated_at = 'today'", "tests/one.toml line 2: created_at \"today\" is no instant"),
             ("key = 'K'\nlast = 'none.csv'", "tests/one.toml line 2: tests/none.csv cannot be read"),
-            ("key = 'K'\n[server]\nrenames = false", "tests/one.toml line 3: unknown field `renames`"),
+            (
+                "key = 'K'\n[server]\nrenames = false",
+                "tests/one.toml line 3: the key `renames` is not known here; known are ",
+            ),
             (
                 "key = 'K'\n[scope]\na = 1\nday = 2026-03-02",
                 "tests/one.toml line 4: the scope's \"day\": the date 2026-03-02",
@@ -438,7 +444,10 @@ mod tests {
                 "tests/one.toml line 3: no delivery ends with \"Completed(checksums)\"; there is Completed(acknowledged_attempt), ",
             ),
             ("key = 'K'\n[expects]\nlater = 'Complete'", "tests/one.toml line 3: no delivery ends with \"Complete\"; "),
-            ("key = 'K'\n[[beside]]\nname = 'a.done'", "tests/one.toml line 2: missing field `golden`"),
+            (
+                "key = 'K'\n[[beside]]\nname = 'a.done'",
+                "tests/one.toml line 2: the key `golden` is missing here; add it",
+            ),
             (
                 "key = 'K'\n[[beside]]\nname = 'a.done'\ngolden = '/x'",
                 "tests/one.toml line 4: \"/x\" leads out of tests/",

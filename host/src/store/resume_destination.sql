@@ -19,5 +19,18 @@ recorded AS (
     INSERT INTO audit (tenant_id, actor, action, target, detail)
     SELECT tenant_id, $3, 'resume_destination', id::text,
            jsonb_build_object('attention_why', attention_why, 'was_paused', was_paused)
-    FROM found)
-SELECT attention_why, was_paused AS "was_paused!" FROM found
+    FROM found),
+waiting AS (
+    SELECT gen_random_uuid() AS message_id, job.id, job.priority
+    FROM found
+    JOIN export_jobs AS job ON job.destination_id = found.id
+    WHERE job.status = 'Queued' AND coalesce(job.not_before <= clock_timestamp(), true)
+    ORDER BY job.priority DESC, job.woken_at
+    LIMIT $4),
+wake AS (
+    INSERT INTO outbox (message_id, kind, job_id, created_at)
+    SELECT message_id, 'ExportReady', id, clock_timestamp() FROM waiting),
+ready AS (
+    INSERT INTO outbox_claims (message_id, priority, ready_at)
+    SELECT message_id, priority, clock_timestamp() FROM waiting)
+SELECT attention_why, was_paused AS "was_paused!", (SELECT count(*) FROM waiting) AS "woken!" FROM found

@@ -150,15 +150,12 @@ async fn plg_01_an_older_revision_put_back_is_told_with_what_the_database_has() 
 async fn plg_01_a_long_reason_is_shortened_in_the_list_and_whole_in_the_bundles_own_view() -> anyhow::Result<()> {
     let server = Sshd::start().await?;
     let house = House::before(&Reach::openssh(&server)?, Plan::default()).await?;
-    let why = format!(
-        "{}its end; mend it, then: waybill destination resume {DESTINATION}",
-        "the partner's server refused with status 2. ".repeat(12)
-    );
+    let command = format!("waybill destination resume {DESTINATION} --tenant {TENANT} --as YOU");
+    let why = format!("{}its end; mend it, then: {command}", "the partner's server refused with status 2. ".repeat(12));
     sqlx::query("UPDATE destinations SET attention_since = clock_timestamp(), attention_why = $1")
         .bind(&why)
         .execute(&house.admin)
         .await?;
-    let command = format!("waybill destination resume {DESTINATION} --tenant {TENANT} --as YOU");
     let listed = waybill(&house, &["partner", "list"]).await?;
     listed.says(0, &["needs attention", " …", "`waybill partner show BUNDLE`", &command]);
     let longest = listed.said.lines().map(|line| line.chars().count()).max();

@@ -277,7 +277,14 @@ fn plg_06_what_cannot_be_tested_says_why_and_ends_with_its_code() -> anyhow::Res
     assert_eq!((code, text.contains("there is no fault \"flood\"")), (Some(1), true), "{text}");
     bench.write("tests/one.toml", "key = 'K'\nfinalname = 'x'\n")?;
     let (code, text) = said(&[])?;
-    assert_eq!((code, text.contains("tests/one.toml line 2: unknown field `finalname`")), (Some(1), true), "{text}");
+    assert_eq!(
+        (
+            code,
+            text.contains("tests/one.toml line 2: the key `finalname` is not known here; did you mean `final_name`?")
+        ),
+        (Some(1), true),
+        "{text}"
+    );
     std::fs::remove_file(bench.bundle().join("tests/one.toml"))?;
     let (code, text) = said(&[])?;
     assert_eq!((code, text.contains("has no cases; add tests/first.toml")), (Some(1), true), "{text}");

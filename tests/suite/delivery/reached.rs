@@ -76,7 +76,7 @@ async fn del_08_a_mended_destination_is_resumed_by_a_named_person_and_its_job_is
     .fetch_one(&house.admin)
     .await?;
     assert!(recorded.0 == "ada" && recorded.1.contains("does not accept"), "{recorded:?}");
-    sqlx::query("UPDATE wakeups SET ready_at = clock_timestamp()").execute(&house.admin).await?;
+    // It is woken by that.
     let job = house.until(id, Status::Completed).await?;
     assert_eq!(job.attempt_count, 2);
     let states = store::destinations_of(&house.api, TENANT).await?;

@@ -1,11 +1,13 @@
 //! Writes about one destination leave every other one as it was.
 
+use std::collections::BTreeSet;
+
 use futures::future::BoxFuture;
 use serde_json::json;
 use uuid::Uuid;
-use waybill::store::{self, Pausing};
+use waybill::store::{self, NewJob, Pausing};
 
-use super::{SOON, another_tenant, everything, of};
+use super::{SOON, STAGES, Stage, another_tenant, bring, everything, of};
 use crate::recovery::actors::Actors;
 use crate::store::world::{CHECKED, check_of};
 
@@ -103,5 +105,47 @@ async fn clm_06_what_is_said_of_one_destination_is_said_of_no_other() -> anyhow:
     assert_eq!(store::resume_destination(&actors.api, tenant, actors.destination, "rosa").await?, None);
     assert_eq!(store::resume_destination(&actors.api, actors.tenant, theirs, "rosa").await?, None);
     assert!(everything(&actors).await? == before, "another tenant's is not found");
+    Ok(())
+}
+
+/// The messages that wake a job, with whether each is to be published now.
+async fn messages(actors: &Actors) -> anyhow::Result<BTreeSet<(Uuid, Uuid, bool)>> {
+    let rows: Vec<(Uuid, Uuid, bool)> = sqlx::query_as(
+        "SELECT message_id, job_id, ready_at <= clock_timestamp() FROM outbox JOIN outbox_claims USING (message_id) WHERE kind = 'ExportReady'",
+    )
+    .fetch_all(&actors.database.admin().await?)
+    .await?;
+    Ok(rows.into_iter().collect())
+}
+
+#[tokio::test]
+async fn del_08_who_waits_at_a_resumed_destination_is_woken_and_nobody_else() -> anyhow::Result<()> {
+    let actors = Actors::new().await?;
+    let (tenant, theirs) = another_tenant(&actors).await?;
+    let ours = actors.destination(actors.tenant, json!({})).await?;
+    let later = Some(time::macros::datetime!(2100-01-01 00:00 UTC));
+    let mut waiting = BTreeSet::new();
+    for stage in STAGES {
+        let job = bring(&actors, &actors.new_job(), stage).await?.job;
+        if stage == Stage::Queued {
+            waiting.insert(job);
+        }
+    }
+    for new in [
+        NewJob { destination: ours, ..actors.new_job() },
+        NewJob { tenant, destination: theirs, ..actors.new_job() },
+        NewJob { not_before: later, ..actors.new_job() },
+    ] {
+        bring(&actors, &new, Stage::Queued).await?;
+    }
+    store::mark_attention(&actors.worker, actors.destination, "the host key changed").await?;
+    let before = messages(&actors).await?;
+    assert_eq!(store::resume_destination(&actors.api, tenant, actors.destination, "rosa").await?, None);
+    assert_eq!(messages(&actors).await?, before, "another tenant wakes nobody");
+    let resumed = store::resume_destination(&actors.api, actors.tenant, actors.destination, "rosa").await?;
+    assert_eq!(resumed.map(|found| found.woken), Some(1));
+    let after = messages(&actors).await?;
+    let new: Vec<_> = after.difference(&before).map(|(_, job, ready)| (*job, *ready)).collect();
+    assert_eq!(new, waiting.into_iter().map(|job| (job, true)).collect::<Vec<_>>());
     Ok(())
 }

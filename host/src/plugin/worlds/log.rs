@@ -8,6 +8,9 @@ const MESSAGES: u32 = 200;
 /// A line of a standard stream that is longer is cut here.
 const LINE_BYTES: usize = 8192;
 
+/// What Python's runtime adds to a traceback: where it gave up itself, and advice that nobody can follow.
+pub(super) const RUNTIMES_OWN: &str = "\nthread '<unnamed>' panicked at runtime/";
+
 /// The log of one call.
 pub(super) struct Log {
     about: About,
@@ -175,6 +178,23 @@ mod tests {
             state.say(Level::Error, line, true);
         }
         assert_eq!(state.last_error().as_deref(), Some("not (a value)\nTraceback:\nAnna Lindqvist"));
+    }
+
+    #[test]
+    fn plg_07_of_a_traceback_the_runtimes_own_end_is_left_out() {
+        let mut state = State::of_a_test();
+        for line in [
+            "Traceback (most recent call last):",
+            "  File \"builder.py\", line 7, in build",
+            "ValueError: no amount",
+            "thread '<unnamed>' panicked at runtime/src/lib.rs:1293:29:",
+            "Python function threw an unexpected exception",
+            "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace",
+        ] {
+            state.say(Level::Error, line, true);
+        }
+        let kept = state.last_error().unwrap();
+        assert!(kept.starts_with("Traceback") && kept.ends_with("\nValueError: no amount"), "{kept}");
     }
 
     #[test]

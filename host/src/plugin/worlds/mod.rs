@@ -139,7 +139,8 @@ impl State {
     /// What the guest logged last as an error, as it may be kept: a panic's text, most often.
     pub(super) fn last_error(&mut self) -> Option<String> {
         self.settle_last_error();
-        self.log.last_error().map(str::to_owned)
+        let said = self.log.last_error()?;
+        Some(said.split(log::RUNTIMES_OWN).next().unwrap_or(said).to_owned())
     }
 
     pub(super) fn fault(&self) -> Option<&Fault> {
