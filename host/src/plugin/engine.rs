@@ -138,7 +138,7 @@ mod tests {
         let mut consumption = Consumption::new(100, Usage::default());
         assert!(consumption.memory_growing(0, 60, None).unwrap());
         let error = consumption.memory_growing(0, 60, None).unwrap_err();
-        assert!(error.to_string().contains("120 bytes"), "{error}");
+        assert!(error.to_string().contains("1 MiB were asked for, and memory_mib = 0"), "{error}");
         assert!(consumption.memory_growing(60, 100, None).unwrap(), "a refused growth takes nothing");
     }
 

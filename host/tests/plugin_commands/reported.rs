@@ -98,3 +98,15 @@ fn plg_06_compiled_components_are_kept_in_the_users_cache_directory() -> anyhow:
     assert_eq!(without.status.code(), Some(0), "{}", String::from_utf8_lossy(&without.stderr));
     Ok(())
 }
+
+/// A build server's log shows no bar.
+#[test]
+fn plg_06_where_nothing_moves_a_line_says_what_takes_its_time() -> anyhow::Result<()> {
+    let bench = Bench::made(MANIFEST, CASE, "sftp-destination")?;
+    for (arguments, told) in [(&["--fault", "plain"][..], true), (&["--fault", "plain", "--json"], false)] {
+        let said = String::from_utf8(bench.test(arguments)?.stderr)?;
+        let lines = ["reading and compiling the bundle; ", "one is delivered 1 time"];
+        assert!(lines.iter().all(|line| said.contains(line) == told), "{arguments:?}: {said}");
+    }
+    Ok(())
+}

@@ -16,6 +16,7 @@ use super::options::misspelt;
 use super::sources::outdated;
 use crate::cli::Ended;
 use crate::cli::output::Output;
+use crate::cli::words::counted;
 use crate::plugin::Manifest;
 use crate::rehearsal::{Against, Options, Progress, Recording, RehearsalError, record_session, rehearse};
 use junit::Junit;
@@ -203,8 +204,17 @@ fn bar(output: Output) -> ProgressBar {
 }
 
 fn show(bar: &ProgressBar, progress: Progress<'_>, output: Output) {
+    // In a build server's log nothing moves, so a line says what takes its time.
+    let line = |text: String| {
+        if bar.is_hidden() && !output.is_json() {
+            output.notice(&text);
+        }
+    };
     match progress {
-        Progress::Loading => bar.set_message("reading and compiling the bundle"),
+        Progress::Loading => {
+            bar.set_message("reading and compiling the bundle");
+            line("reading and compiling the bundle; in JavaScript or Python up to two minutes a component, the first time".to_owned());
+        }
         Progress::Recording { plan } => bar.suspend(|| output.notice(&plan.to_string())),
         Progress::Case { name, deliveries } => {
             if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {pos}/{len} deliveries") {
@@ -213,6 +223,7 @@ fn show(bar: &ProgressBar, progress: Progress<'_>, output: Output) {
             bar.set_length(deliveries as u64);
             bar.set_position(0);
             bar.set_message(name.to_owned());
+            line(format!("{name} is delivered {}", counted(deliveries as u64, "time")));
         }
         Progress::Delivered => bar.inc(1),
     }
